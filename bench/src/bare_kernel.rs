@@ -49,7 +49,7 @@ pub struct AppliedEntry {
 
 /// The keys of its only shard.
 pub fn keys() -> Keys {
-    Keys::new(1, 0)
+    Keys::new(1, kernel::BucketRange::ALL)
 }
 
 impl BareKernel {

@@ -21,8 +21,10 @@ pub(crate) enum Safety {
 }
 
 /// Temporary refusals: the store is busy, too many requests, the server stops, the session is full.
-const PASSING: &[&str] =
-    &["SH-1009", "SH-2001", "SH-2010", "SH-2011", "SH-2012", "SH-2013", "SH-2014", "SH-2016", "SH-5001"];
+const PASSING: &[&str] = &[
+    "SH-1009", "SH-1020", "SH-2001", "SH-2008", "SH-2010", "SH-2011", "SH-2012", "SH-2013", "SH-2014", "SH-2016",
+    "SH-5001",
+];
 
 /// Whether to retry a call after this error.
 pub(crate) fn is_worth_it(error: &Error, safety: Safety) -> bool {

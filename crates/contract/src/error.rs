@@ -124,6 +124,12 @@ pub enum Rejection {
         /// The shard's revision.
         have: u64,
     },
+    /// The group belongs to a shard that is elsewhere.
+    #[error("bucket {bucket} of the group is not in this shard; look up its owner, and try again there [SH-1020]")]
+    NotHere {
+        /// The bucket.
+        bucket: u16,
+    },
     /// An interactive transaction took too long, or its store was closed under it.
     #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
     TransactionLost {
@@ -198,6 +204,7 @@ impl Rejection {
             Rejection::AlreadyExists { .. } => Facts::of("SH-1007", Class::Conflict),
             Rejection::MainBranch => Facts::of("SH-1008", Class::Invalid),
             Rejection::CatalogueBehind { .. } => Facts::retryable("SH-1009", Class::NotYet),
+            Rejection::NotHere { .. } => Facts::retryable("SH-1020", Class::NotYet),
             Rejection::TransactionLost { .. } => Facts::retryable("SH-1011", Class::Gone),
             Rejection::TransactionState { .. } => Facts::of("SH-1012", Class::Conflict),
             Rejection::InvalidDeclaration { .. } => Facts::of("SH-1018", Class::Invalid),
@@ -231,6 +238,7 @@ impl Rejection {
             Rejection::AlreadyExists { what, name } => members!["what" => what, "name" => name],
             Rejection::MainBranch => members![],
             Rejection::CatalogueBehind { needed, have } => members!["needed" => needed, "have" => have],
+            Rejection::NotHere { bucket } => members!["bucket" => bucket],
             Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => {
                 members!["reason" => reason]
             }

@@ -43,6 +43,8 @@ pub enum FailureKind {
     Bug,
     /// The directory is already open, here or in another process.
     InUse,
+    /// This node does not own the shard, or not any more: ask again, and its owner answers.
+    NotOwner,
     /// The disk is full and the store has stopped: free space, then reopen the store.
     DiskFull,
 }
@@ -58,6 +60,7 @@ impl FailureKind {
             FailureKind::CannotOpen => "SH-2005",
             FailureKind::Bug => "SH-2006",
             FailureKind::Halted => "SH-2007",
+            FailureKind::NotOwner => "SH-2008",
             FailureKind::DiskLow => "SH-2015",
             FailureKind::InUse => "SH-2020",
             FailureKind::DiskFull => "SH-2021",

@@ -56,7 +56,7 @@ fn golden_entry() {
 
 #[test]
 fn golden_answers_hash_and_image() {
-    let keys = Keys::new(1, 0);
+    let keys = Keys::new(1, crate::BucketRange::ALL);
     let store = MemoryStore::new();
     store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
     let view: Arc<dyn kv::View> = store.view().unwrap();

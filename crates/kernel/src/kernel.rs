@@ -1,6 +1,6 @@
 //! Applies entries one after the other: state and entry in, effects and answers out.
 //!
-//! Keeps: K1 (entries are applied once, in order), K4 (stamps never go back). The effects of an entry, the applied row
+//! Keeps: K1 (entries are applied once, in order), K4 (stamps never go back), K9 (a shard writes its own rows only). The effects of an entry, the applied row
 //! and the running hash are one batch.
 
 use std::sync::Arc;
@@ -128,6 +128,7 @@ impl Kernel {
         let command_rows = state.writes().len();
         let sessions = self.machine.finish_entry(&mut state);
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
+        self.check_owned(&state, index);
         let hash = hash_effects(before.hash, index, &state);
         self.applied = Applied { index, commit, stamp, hash };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
@@ -138,6 +139,19 @@ impl Kernel {
         let readied = std::mem::take(&mut machine.windows.readied);
         let tally = std::mem::take(&mut machine.folded.changes.tally);
         Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes, sessions, tally })
+    }
+}
+
+impl Kernel {
+    fn check_owned(&self, state: &Staging, index: u64) {
+        let keys = self.keys();
+        for (key, _) in state.writes() {
+            assert!(
+                keys.owns(key),
+                "K9: entry {index} writes the row {key:02x?}, and the shard owns buckets {}",
+                keys.buckets()
+            );
+        }
     }
 }
 
@@ -159,3 +173,6 @@ fn hash_effects(before: u64, index: u64, state: &Staging) -> u64 {
     }
     hasher.digest()
 }
+
+#[cfg(test)]
+mod tests;

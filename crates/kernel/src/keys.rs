@@ -21,6 +21,8 @@ pub mod things;
 
 use kv::{Key, KeyRange};
 
+use crate::place::BucketRange;
+
 /// Bytes of the generation in front of every key.
 pub const GENERATION_BYTES: usize = 4;
 
@@ -162,13 +164,29 @@ pub struct ThingId<'name> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     generation: u32,
-    first_bucket: u16,
+    buckets: BucketRange,
 }
 
 impl Keys {
-    /// Keys of the shard that starts with `first_bucket`, in a generation.
-    pub fn new(generation: u32, first_bucket: u16) -> Self {
-        Self { generation, first_bucket }
+    /// Keys of the shard that owns these buckets, in a generation.
+    pub const fn new(generation: u32, buckets: BucketRange) -> Self {
+        Self { generation, buckets }
+    }
+
+    /// The buckets of the shard.
+    pub fn buckets(&self) -> BucketRange {
+        self.buckets
+    }
+
+    /// Whether the shard may write the row: it is in one of its buckets, or a row of the shard itself.
+    pub(crate) fn owns(&self, key: &[u8]) -> bool {
+        let Some((generation, rest)) = key.split_first_chunk::<GENERATION_BYTES>() else { return false };
+        let Some((bucket, rest)) = rest.split_first_chunk::<2>() else { return false };
+        let in_shard = match u16::from_be_bytes(*bucket) {
+            SHARD_ROWS => rest.starts_with(&self.buckets.first().to_be_bytes()),
+            bucket => self.buckets.contains(bucket),
+        };
+        in_shard && *generation == self.generation.to_be_bytes()
     }
 
     /// Everything of this generation.
@@ -250,7 +268,7 @@ impl Keys {
         let mut key = Key::default();
         key.extend_from_slice(&self.generation.to_be_bytes());
         key.extend_from_slice(&SHARD_ROWS.to_be_bytes());
-        key.extend_from_slice(&self.first_bucket.to_be_bytes());
+        key.extend_from_slice(&self.buckets.first().to_be_bytes());
         key.push(kind as u8);
         key
     }

@@ -71,7 +71,7 @@ pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use outbox::command::{Send, Target};
-pub use place::Buckets;
+pub use place::{BucketRange, Buckets};
 pub use records::command::TtlArgument;
 pub use records::trim::RecordTrim;
 pub use runs::command::{Append, Duplicates, EventRef};

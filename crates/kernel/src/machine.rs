@@ -87,9 +87,9 @@ impl Contracts {
 
     /// When the next thing is due: wall and cluster time.
     pub(crate) fn next_due(&mut self, state: &Staging) -> Result<NextDue, Halt> {
-        let buckets = self.catalogue.buckets.count();
+        let buckets = self.catalogue.buckets_here();
         let mut next = |clock| {
-            let first = self.windows.first_due(state, &self.keys, buckets, clock)?;
+            let first = self.windows.first_due(state, &self.keys, buckets.clone(), clock)?;
             Ok::<_, Halt>(first.and_then(|entry| read_due_suffix(&entry.suffix)).map(|(at_us, _)| at_us))
         };
         Ok(NextDue { wall_us: next(DueClock::Wall)?, cluster_us: next(DueClock::Cluster)? })

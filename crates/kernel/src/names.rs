@@ -127,7 +127,7 @@ impl<'view> Things<'view> {
                     };
                     Source { bucket, range, cut: front.len() }
                 };
-                (0..catalogue.buckets.count()).map(spread).collect()
+                catalogue.buckets_here().map(spread).collect()
             }
             InGroup::Named(group) => of_group(&keys, catalogue, listing, group),
         };

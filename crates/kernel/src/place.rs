@@ -1,5 +1,8 @@
 //! Placement: the slot of a thing by hash, its bucket by slot. Fixed forever.
 
+use std::fmt;
+use std::ops::Range;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Slots of the whole hash space.
@@ -49,6 +52,45 @@ impl Buckets {
     }
 }
 
+/// Buckets that follow each other: those of one shard. It may reach beyond the buckets that exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketRange {
+    first: u16,
+    /// The one after the last.
+    end: u16,
+}
+
+impl BucketRange {
+    /// All buckets, however many there are: those of a shard that is alone.
+    pub const ALL: BucketRange = BucketRange { first: 0, end: BUCKETS_MAX };
+
+    /// The buckets from `first` to before `end`; none if that is no bucket.
+    pub fn new(first: u16, end: u16) -> Option<Self> {
+        (first < end && end <= BUCKETS_MAX).then_some(Self { first, end })
+    }
+
+    /// The first one.
+    pub fn first(self) -> u16 {
+        self.first
+    }
+
+    /// Whether it contains the bucket.
+    pub fn contains(self, bucket: u16) -> bool {
+        (self.first..self.end).contains(&bucket)
+    }
+
+    /// Those of them that exist.
+    pub fn of(self, buckets: Buckets) -> Range<u16> {
+        self.first..self.end.min(buckets.count()).max(self.first)
+    }
+}
+
+impl fmt::Display for BucketRange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} to {}", self.first, self.end - 1)
+    }
+}
+
 impl Default for Buckets {
     fn default() -> Self {
         Self(64)
@@ -66,6 +108,17 @@ mod tests {
             [(b"default".as_slice(), b"order-7".as_slice()), (b"default", b""), (b"", b"order-7"), (b"a", b"b")]
                 .map(|(space, group)| slot(space, group));
         assert_eq!(slots, [6544, 5314, 14150, 5784]);
+    }
+
+    #[test]
+    fn a_range_ends_where_the_buckets_do() {
+        let (few, many) = (Buckets::new(4).expect("allowed"), Buckets::default());
+        assert_eq!((BucketRange::ALL.of(few), BucketRange::ALL.of(many)), (0..4, 0..64));
+        let upper = BucketRange::new(32, BUCKETS_MAX).expect("a range");
+        assert_eq!((upper.of(few).count(), upper.of(many)), (0, 32..64));
+        assert_eq!([31, 32, 4_095, 4_096].map(|bucket| upper.contains(bucket)), [false, true, true, false]);
+        assert_eq!((BucketRange::new(1, 1), BucketRange::new(0, BUCKETS_MAX + 1)), (None, None));
+        assert_eq!(BucketRange::new(32, 64).expect("a range").to_string(), "32 to 63");
     }
 
     #[test]

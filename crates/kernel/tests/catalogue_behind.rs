@@ -29,7 +29,7 @@ fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64
 #[test]
 fn a_command_that_was_checked_against_a_newer_catalogue_is_refused() {
     let store = Arc::new(MemoryStore::new());
-    let keys = Keys::new(1, 0);
+    let keys = Keys::new(1, statehouse_kernel::BucketRange::ALL);
     store.commit(Kernel::genesis(store.view().expect("a view"), keys, Buckets::new(1).expect("one"))).expect("commit");
     let mut kernel = Kernel::load(&*store.view().expect("a view"), keys).expect("no halt").expect("a state");
     let have = match answer(&mut kernel, &store, 1_000, "early") {

@@ -51,7 +51,7 @@ struct Scene {
 
 fn a_branch() -> Scene {
     let store = Arc::new(MemoryStore::new());
-    let keys = Keys::new(1, 0);
+    let keys = Keys::new(1, statehouse_kernel::BucketRange::ALL);
     store.commit(Kernel::genesis(store.view().expect("a view"), keys, Buckets::new(1).expect("one"))).expect("commit");
     let mut kernel = Kernel::load(&*store.view().expect("a view"), keys).expect("no halt").expect("a state");
     let branch = CatalogueChange::CreateBranch { space: SPACE, name: "draft".to_owned() };

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use contract::Error;
 use journal::LocalJournal;
 use kernel::command::MACHINE;
-use kernel::{Answer, Body, Catalogue};
+use kernel::{Answer, Body, Catalogue, Keys};
 use kv::{Overlay, Store, View, Writer};
 use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
 use storage::TreeStore;
@@ -17,20 +17,24 @@ use crate::encoding::encode;
 use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::naming_view::NamingView;
 use crate::pending::{Decode, Pending, Responder};
+use crate::place::ShardPlace;
 use crate::runs::findings::Findings;
 use crate::shared::Shared;
 use crate::space::disk::Disk;
+use crate::tenure::Tenure;
 
 /// Reads and proposes. The retention walk has its own: if it held the shard, dropping the last handle during a walk
 /// would return before the directory is released.
 #[derive(Clone)]
 pub struct Access {
+    pub(crate) place: ShardPlace,
     pub(crate) shared: Arc<Shared>,
     pub(crate) store: Arc<Overlay>,
     pub(crate) tree: Arc<TreeStore>,
     pub(crate) journal: Arc<LocalJournal<Submission>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) time: Arc<Time>,
+    pub(crate) tenure: Arc<Tenure>,
     pub(crate) disk: Arc<Disk>,
 }
 
@@ -38,6 +42,8 @@ impl Access {
     /// A view of everything acknowledged so far, with the catalogue.
     pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
         let (view, catalogue) = (self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue());
+        // After the view was taken: a node that was paused in between must not answer with it.
+        self.tenure.check(&*self.clock)?;
         if self.tree.noticed_count() == 0 {
             return Ok((view, catalogue));
         }
@@ -61,6 +67,11 @@ impl Access {
     /// The findings of the verifier of runs.
     pub(crate) fn findings(&self) -> Arc<Findings> {
         self.shared.findings.clone()
+    }
+
+    /// The keys of its rows.
+    pub fn keys(&self) -> Keys {
+        self.place.keys
     }
 
     /// The catalogue in force.

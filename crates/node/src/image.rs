@@ -3,24 +3,23 @@
 use std::io::Write;
 
 use contract::{Error, Failure, FailureKind};
-use kernel::Applied;
 use kernel::image::{self, ImageError};
+use kernel::{Applied, Keys};
 use kv::{KvError, View};
 use session::Halt;
 
 use crate::error::{from_halt, from_kv};
-use crate::shard_keys::keys;
 
 /// The applied row of a view.
-pub fn applied(view: &dyn View) -> Result<Applied, Error> {
-    let row = view.get(&keys().applied()).map_err(|error| from_kv(&error))?;
+pub fn applied(view: &dyn View, keys: &Keys) -> Result<Applied, Error> {
+    let row = view.get(&keys.applied()).map_err(|error| from_kv(&error))?;
     let row = row.ok_or_else(|| from_halt(&Halt::Inconsistent("the store holds no state".into())))?;
     Applied::decode(&row).map_err(|halt| from_halt(&halt))
 }
 
 /// Writes the content of a view.
-pub fn write_view(view: &dyn View, out: &mut dyn Write) -> Result<u64, Error> {
-    image::write(view, &keys(), out).map_err(|error| from_image(&error))
+pub fn write_view(view: &dyn View, keys: &Keys, out: &mut dyn Write) -> Result<u64, Error> {
+    image::write(view, keys, out).map_err(|error| from_image(&error))
 }
 
 /// An image could not be written or read.

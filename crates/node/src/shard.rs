@@ -1,51 +1,38 @@
-//! One shard: its journal, its store, the apply loop between them, and the way of a command through all three.
+//! One shard at its owner: its journal, its store, the apply loop between them, and the way of a command through all three.
 //!
-//! Touches: everything under the directory. Keeps: the order of opening (identity, journal, store, replay) and of
-//! closing (journal first, then the loop, then a last flush).
+//! Touches: everything under the directory. Keeps: the order of closing: journal first, then the loop, then a last flush.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use contract::{Error, Failure, FailureKind};
-use journal::{Ends, EntryLog, LocalJournal, Position, SegmentFiles};
-use kernel::{Buckets, Catalogue, Kernel};
-use kv::{Overlay, Readable, Store, View};
-use session::Halt;
-use storage::TreeStore;
+use journal::{EntryLog, LocalJournal};
+use kernel::{Catalogue, Keys};
+use kv::{Readable, Store, View};
 use waiting::Waiters;
 
 use crate::access::Access;
-use crate::apply::ApplyLoop;
-use crate::apply::adoption::Adoption;
 use crate::apply::answers::Answers;
-use crate::apply::copies::{ensure_copies, load_kernel};
-use crate::apply::journal_cut::JournalCut;
 use crate::apply::proposer::{DurableEntry, Proposer};
 use crate::apply::quarantine::Quarantine;
+use crate::apply::{ApplyLoop, Notified};
 use crate::background::Background;
-use crate::background::timer::Agenda;
 use crate::backup_times::BackupLog;
 use crate::clock::{Clock, Time};
-use crate::directory::{Directory, FilledBy, Found, Unfinished};
-use crate::error::{cannot_open, from_halt, from_journal, from_kv};
-use crate::opening::Opening;
+use crate::error::{cannot_open, from_journal, from_kv};
+use crate::follower::{Follower, inconsistent};
 use crate::options::Options;
-use crate::publish::Outbox;
+use crate::parts::Parts;
 use crate::runs::feed_looks::LooksAtFeed;
 use crate::sessions::keeper::Keeper;
 use crate::sessions::register::register_machines;
-use crate::shard_keys::keys;
 use crate::shared::Shared;
 use crate::space::disk::{Disk, DiskReserve, DiskSpace};
 use crate::space::fit::{fit, needed_bytes};
 use crate::space::keeper::SpaceKeeper;
-
-/// The one shard of a library's directory.
-const SHARD: journal::ShardId = 1;
 
 /// The term of entries that nobody else could append.
 const LOCAL_TERM: u64 = 1;
@@ -54,10 +41,7 @@ const LOCAL_TERM: u64 = 1;
 /// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
 const APPLY_QUEUE_ENTRIES: usize = 1;
 
-/// Bytes of journal read at a time during replay.
-const REPLAY_CHUNK_BYTES: usize = 8 << 20;
-
-/// An open shard.
+/// An open shard, at the node that owns it.
 pub struct Shard {
     /// What the apply loop publishes.
     pub shared: Arc<Shared>,
@@ -65,7 +49,7 @@ pub struct Shard {
     pub access: Access,
     pub(crate) quarantine: Arc<Quarantine>,
     log: Arc<dyn EntryLog>,
-    apply: Mutex<Option<JoinHandle<()>>>,
+    apply: Mutex<Option<JoinHandle<Option<ApplyLoop>>>>,
     background: Mutex<Option<Background>>,
     /// Claims that wait for something to claim.
     pub waiters: Arc<Waiters>,
@@ -78,187 +62,74 @@ pub struct Shard {
     pub looks_at_feed: LooksAtFeed,
     /// Whether messages for brokers go anywhere.
     pub has_broker: bool,
-    /// Last, so that the lock is released after everything else.
-    directory: Directory,
-}
-
-/// The store of a directory that is not in use.
-pub struct StoreAtRest {
-    tree: TreeStore,
-    /// Last, so that the lock is released after the store.
-    _directory: Directory,
-}
-
-impl std::ops::Deref for StoreAtRest {
-    type Target = dyn Store;
-
-    fn deref(&self) -> &(dyn Store + 'static) {
-        &self.tree
-    }
+    id: u64,
+    applied_at_open: u64,
+    options: Options,
+    /// Gone when the shard has stepped down. Last, so that the lock is released after everything else.
+    parts: Mutex<Option<Parts>>,
 }
 
 impl Shard {
-    /// Opens the directory at `path`, or creates it.
+    /// Opens the directory at `path`, or creates it, and owns its one shard.
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Self>, Error> {
-        let buckets = Buckets::new(options.buckets).ok_or_else(|| {
-            cannot_open(format!("{} buckets are impossible: use a power of two, at most 4,096", options.buckets))
-        })?;
         let options = &fit(options, path);
-        let (directory, tree, files) = match Directory::open(path, buckets, FilledBy::Opener)? {
-            Found::Whole(directory) => {
-                let id = directory.identity().id;
-                let files = SegmentFiles::open(&directory.journal_path(), id, &options.journal_files)
-                    .map_err(|error| from_journal(&error))?;
-                let tree =
-                    TreeStore::open(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
-                (directory, tree, files)
-            }
-            Found::New(unfinished) => {
-                let genesis = |store: &dyn Store| {
-                    let empty = store.view().map_err(|error| from_kv(&error))?;
-                    let batch = Kernel::genesis(empty, keys(), unfinished.directory().identity().buckets);
-                    store.commit(batch).map_err(|error| from_kv(&error))?;
-                    Ok(())
-                };
-                let (tree, files) = fill(&unfinished, options, genesis)?;
-                (unfinished.finish()?, tree, files)
-            }
-        };
-        Self::start(directory, tree, files, options)
+        Follower::start(Parts::open(path, options)?, options)?.own(LOCAL_TERM)
     }
 
-    /// Creates a new directory with an initial state written by `fill_store`.
-    pub fn create(
-        path: &Path,
-        options: &Options,
-        filled_by: FilledBy,
-        fill_store: impl FnOnce(&dyn Store) -> Result<Buckets, Error>,
-    ) -> Result<(), Error> {
-        let options = &fit(options, path);
-        match Directory::open(path, Buckets::default(), filled_by)? {
-            Found::Whole(_) => Err(cannot_open(format!("{} already exists", path.display()))),
-            Found::New(mut unfinished) => {
-                let mut buckets = Buckets::default();
-                let fill_store = |store: &dyn Store| {
-                    buckets = fill_store(store)?;
-                    Ok(())
-                };
-                let (tree, files) = fill(&unfinished, options, fill_store)?;
-                drop((tree, files));
-                unfinished.set_buckets(buckets)?;
-                unfinished.finish()?;
-                Ok(())
-            }
-        }
-    }
-
-    /// The store of a whole directory, without what only the journal has: nothing runs, nothing is replayed.
-    pub fn store_at_rest(path: &Path, options: &Options) -> Result<StoreAtRest, Error> {
-        if !path.exists() {
-            return Err(cannot_open(format!("{} does not exist", path.display())));
-        }
-        match Directory::open(path, Buckets::default(), FilledBy::Opener)? {
-            Found::New(_) => Err(cannot_open(format!("{} holds no store", path.display()))),
-            Found::Whole(directory) => {
-                let tree = TreeStore::open(&directory.store_path(), &options.storage);
-                Ok(StoreAtRest { tree: tree.map_err(|error| from_kv(&error))?, _directory: directory })
-            }
-        }
-    }
-
-    fn start(
-        directory: Directory,
-        tree: TreeStore,
-        files: SegmentFiles,
-        options: &Options,
-    ) -> Result<Arc<Self>, Error> {
-        let log: Arc<dyn EntryLog> = Arc::new(files);
-        let tree = Arc::new(tree);
-        ensure_copies(&tree, directory.identity().buckets)?;
-        let quarantine = Arc::new(Quarantine::open(directory.path(), directory.identity().id)?);
-        let buckets = directory.identity().buckets;
-        // Before the overlay, which then sees what this writes again.
-        let adoption = Adoption::begin(tree.clone(), quarantine.clone(), buckets, options.machines.clone())?;
-        let store = Overlay::new(tree.clone(), options.overlay.clone()).map_err(|error| from_kv(&error))?;
-        let store = Arc::new(store);
+    /// Starts what an owner has and a follower has not: the journal, the answers, and the threads in the background.
+    pub(crate) fn start(follower: Follower, term: u64) -> Result<Arc<Self>, Error> {
+        let Follower { apply, store, quarantine, applied_at_open, at: _, options, parts } = follower;
+        let Notified { shared, agenda, outbox, waiters, keeper } = apply.notified.clone();
+        let time = Arc::new(Time::new(options.clock.clone(), apply.kernel.applied().stamp));
         let view = store.view().map_err(|error| from_kv(&error))?;
-        let kernel = load_kernel(&*view, options.machines.clone()).map_err(|halt| from_halt(&halt))?;
-        let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
-        kernel.expect_damage(adoption.has_parts());
-        let shared = Arc::new(Shared::new(kernel.catalogue().clone()));
-        let applied_at_open = kernel.applied().index;
-        let agenda = Arc::new(Agenda::default());
-        let outbox = Arc::new(Outbox::default());
-        let waiters = Arc::<Waiters>::default();
-        let keeper = Arc::new(Keeper::default());
-        let mut apply_loop = ApplyLoop {
-            kernel,
-            store: store.clone(),
-            shared: shared.clone(),
-            answers: Answers::start()?,
-            agenda: agenda.clone(),
-            outbox: outbox.clone(),
-            waiters: waiters.clone(),
-            keeper: keeper.clone(),
-            adoption,
-            replays: true,
-            replay_bytes_max: options.replay_bytes_max,
-            bytes_since_flush: 0,
-            journal_cut: JournalCut::new(applied_at_open),
-        };
-        let began_us = options.clock.monotonic_us();
-        store.accept_unflushed(true);
-        let replayed = replay(&*log, &mut apply_loop, &options.opening.clone().unwrap_or_default())?;
-        store.accept_unflushed(false);
-        let took = Duration::from_micros(options.clock.monotonic_us().saturating_sub(began_us));
-        shared.meters.opened(apply_loop.kernel.applied().index, replayed, took);
-
-        apply_loop.replays = false;
-        let next_due = |apply_loop: &mut ApplyLoop| {
-            let view = store.view().map_err(|error| from_kv(&error))?;
-            apply_loop.kernel.next_due(view).map_err(|halt| from_halt(&halt))
-        };
-        let mut due = next_due(&mut apply_loop);
-        while due.is_err() && apply_loop.set_apart_found(apply_loop.kernel.applied().index)? {
-            due = next_due(&mut apply_loop);
-        }
-        agenda.set(due?);
-        let time = Arc::new(Time::new(options.clock.clone(), apply_loop.kernel.applied().stamp));
-        keeper.load(&Readable(&*store.view().map_err(|error| from_kv(&error))?), time.now())?;
+        keeper.load(&Readable(&*view), &parts.place.keys, time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
-        let proposer = Proposer { time: time.clone(), apply: sender };
-        let journal = LocalJournal::start(log.clone(), SHARD, LOCAL_TERM, &options.journal, proposer)
+        let proposer = Proposer { time: time.clone(), apply: sender, tenure: parts.tenure.clone() };
+        let journal = LocalJournal::start(parts.log.clone(), parts.place.id, term, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
-        let journal = Arc::new(journal);
-        let disk = Arc::new(Disk::new(directory.path().to_owned(), needed_bytes(options), options.disk_reserve));
-        let clock = options.clock.clone();
-        let access = Access { shared: shared.clone(), store, tree, journal, clock, time, disk };
+        let path = parts.directory.path();
+        let access = Access {
+            place: parts.place,
+            shared: shared.clone(),
+            store,
+            tree: parts.tree.clone(),
+            journal: Arc::new(journal),
+            clock: options.clock.clone(),
+            time,
+            tenure: parts.tenure.clone(),
+            disk: Arc::new(Disk::new(path.to_owned(), needed_bytes(&options), options.disk_reserve)),
+        };
+        let answers = Answers::start()?;
         let apply = std::thread::Builder::new()
             .name("apply".into())
             .spawn({
                 let access = access.clone();
-                move || apply_loop.run(&entries, &access)
+                move || apply.run(&entries, &access, &answers)
             })
             .map_err(|error| cannot_open(format!("could not start the apply thread: {error}")))?;
+        let images = parts.images.clone();
         let shard = Arc::new(Self {
             shared,
             access: access.clone(),
             quarantine,
-            log,
+            log: parts.log.clone(),
             apply: Mutex::new(Some(apply)),
             background: Mutex::new(None),
             waiters,
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
-            backups: BackupLog::open(directory.path()),
+            backups: BackupLog::open(path),
             looks_at_feed: LooksAtFeed::default(),
             has_broker: options.broker.is_some(),
-            directory,
+            id: parts.directory.identity().id,
+            applied_at_open,
+            options: options.clone(),
+            parts: Mutex::new(Some(parts)),
         });
-        register_machines(&access, options)?;
+        register_machines(&access, &options)?;
         let space = SpaceKeeper { access: access.clone(), log: shard.log.clone(), applied_at_open };
-        let background = Background::start(&access, options, agenda, outbox, keeper, space)?;
-        *shard.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(background);
+        let background = Background::start(&access, &options, images, agenda, outbox, keeper, space)?;
+        *locked(&shard.background) = Some(background);
         Ok(shard)
     }
 
@@ -272,7 +143,12 @@ impl Shard {
 
     /// The identity of the directory.
     pub fn id(&self) -> u64 {
-        self.directory.identity().id
+        self.id
+    }
+
+    /// The keys of its rows.
+    pub fn keys(&self) -> Keys {
+        self.access.keys()
     }
 
     /// The source of time.
@@ -339,7 +215,7 @@ impl Shard {
 
     /// Looks for history to discard now.
     pub fn wake_walker(&self) {
-        if let Some(background) = &*self.background.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(background) = &*locked(&self.background) {
             background.wake_walker();
         }
     }
@@ -349,32 +225,56 @@ impl Shard {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let finished = self.finish();
+        self.stop_proposing();
+        // Entries of the journal are still applied, unless the disk is too full for that.
+        self.access.store.stop_retrying();
+        let finished = self.stop_applying().and_then(|_| match self.access.journal.failure() {
+            Some(failure) => Err(from_journal(&failure)),
+            None => self.flush(),
+        });
         // Handles may live on, and nothing is written to a closed directory.
         self.access.tree.stop_merging();
         finished
     }
 
-    /// Ends everything that proposes, applies what was proposed, and flushes.
-    fn finish(&self) -> Result<(), Error> {
-        let background = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// Answers submitted commands, and goes on as a follower: whatever others append next is applied. Handles get `Closed` from
+    /// then on.
+    pub fn step_down(&self) -> Result<Follower, Error> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(closed());
+        }
+        self.stop_proposing();
+        let mut apply = self.stop_applying()?;
+        let parts = locked(&self.parts).take().ok_or_else(closed)?;
+        apply.notified = Notified::new(apply.kernel.catalogue().clone());
+        apply.replays = true;
+        Follower::resume(apply, self.quarantine.clone(), self.applied_at_open, self.options.clone(), parts)
+    }
+
+    /// Ends everything that proposes.
+    fn stop_proposing(&self) {
+        let background = locked(&self.background).take();
         drop(background);
         self.waiters.close();
         self.keeper.close();
         self.access.journal.close();
-        // Entries of the journal are still applied, unless the disk is too full for that.
-        self.access.store.stop_retrying();
-        let apply = self.apply.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Err(_)) = apply.map(JoinHandle::join) {
-            self.shared.fail(inconsistent("the apply loop panicked".into()));
+    }
+
+    /// Applies what was proposed, and gives back the loop.
+    fn stop_applying(&self) -> Result<ApplyLoop, Error> {
+        let apply = locked(&self.apply).take();
+        let apply = match apply.map(JoinHandle::join) {
+            Some(Ok(apply)) => apply,
+            Some(Err(_)) => {
+                self.shared.fail(inconsistent("the apply loop panicked".into()));
+                None
+            }
+            None => None,
+        };
+        match self.shared.failure() {
+            Some(failure) => Err(failure),
+            None => apply.ok_or_else(closed),
         }
-        if let Some(failure) = self.shared.failure() {
-            return Err(failure);
-        }
-        if let Some(failure) = self.access.journal.failure() {
-            return Err(from_journal(&failure));
-        }
-        self.flush()
     }
 }
 
@@ -386,50 +286,10 @@ impl Drop for Shard {
     }
 }
 
-fn fill(
-    unfinished: &Unfinished,
-    options: &Options,
-    fill_store: impl FnOnce(&dyn Store) -> Result<(), Error>,
-) -> Result<(TreeStore, SegmentFiles), Error> {
-    let directory = unfinished.directory();
-    let tree = TreeStore::create(&directory.store_path(), &options.storage).map_err(|error| from_kv(&error))?;
-    fill_store(&tree)?;
-    let files = SegmentFiles::create(&directory.journal_path(), directory.identity().id, &options.journal_files)
-        .map_err(|error| from_journal(&error))?;
-    Ok((tree, files))
-}
-
-/// Applies the entries that the store does not have yet. Returns how many.
-fn replay(log: &dyn EntryLog, apply_loop: &mut ApplyLoop, opening: &Opening) -> Result<u64, Error> {
-    let applied = apply_loop.kernel.applied().index;
-    let Ends { first_kept, last: Position { index: last, .. } } =
-        log.ends(SHARD).map_err(|error| from_journal(&error))?;
-    let Some(first) = first_kept else {
-        log.start_after(SHARD, Position::without_hash(applied)).map_err(|error| from_journal(&error))?;
-        return Ok(0);
-    };
-    if last < applied || first > applied + 1 {
-        return Err(inconsistent(format!(
-            "the store has applied entry {applied}, but the journal holds entries {first} to {last}"
-        )));
-    }
-    let mut next = applied + 1;
-    opening.begin(last - applied);
-    while next <= last {
-        let entries = log.read(SHARD, next, REPLAY_CHUNK_BYTES).map_err(|error| from_journal(&error))?;
-        for (entry, _) in entries {
-            apply_loop.apply_or_fail(entry.index, &entry.payload)?;
-            next = entry.index + 1;
-            opening.at(entry.index - applied);
-        }
-    }
-    Ok(last - applied)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn closed() -> Error {
     Failure::not_applied(FailureKind::Closed, "the store is closed").into()
-}
-
-fn inconsistent(reason: String) -> Error {
-    from_halt(&Halt::Inconsistent(reason))
 }

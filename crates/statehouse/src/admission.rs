@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::{Error, Rejection};
 use kernel::command::MACHINE;
-use kernel::{Answer, Body, BranchId, Catalogue, SpaceId};
+use kernel::{Answer, Body, BranchId, Catalogue, Keys, SpaceId};
 use kv::View;
 use session::Envelope;
 
@@ -27,6 +27,8 @@ pub(crate) struct Scope {
 pub(crate) struct ScopeIds {
     pub(crate) space: SpaceId,
     pub(crate) branch: BranchId,
+    /// The keys of the shard.
+    pub(crate) keys: Keys,
 }
 
 /// The inputs of a read: a view, the catalogue published with it, and the scope's numbers in it.
@@ -84,6 +86,6 @@ impl Scope {
     pub(crate) fn resolve(&self, catalogue: &Catalogue) -> Result<ScopeIds, Rejection> {
         let space = catalogue.space_named(&self.space)?;
         let branch = catalogue.space(space)?.branch_named(&self.branch)?;
-        Ok(ScopeIds { space, branch })
+        Ok(ScopeIds { space, branch, keys: self.shard.keys() })
     }
 }

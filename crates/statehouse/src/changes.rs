@@ -11,7 +11,6 @@ use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
 use node::arrivals::{Listener, Topic};
 use node::error::from_halt;
-use node::shard_keys::keys;
 use waiting::Waited;
 
 use crate::admission::Scope;
@@ -69,7 +68,7 @@ impl Changes {
     /// The current cursor: everything after it has not happened yet.
     pub fn newest(&self) -> Result<u64, Error> {
         let (view, _) = self.scope.shard.view()?;
-        Ok(node::image::applied(&*view)?.commit)
+        Ok(node::image::applied(&*view, &self.scope.shard.keys())?.commit)
     }
 
     /// A page of changes after the cursor, without waiting. It ends with the command that brings it to `limit` changes.
@@ -84,7 +83,7 @@ impl Changes {
             group: self.group.as_deref().map_or(InGroup::Any, InGroup::Named),
             prefix: &self.prefix,
         };
-        changes_after(&*view, &keys(), cursor, &filter, limit).map_err(|halt| from_halt(&halt))
+        changes_after(&*view, &self.scope.shard.keys(), cursor, &filter, limit).map_err(|halt| from_halt(&halt))
     }
 
     /// The same, but waits until something changes, or until `timeout`. The page may then be empty, and its cursor may

@@ -21,7 +21,6 @@ use kv::Readable;
 use node::background::scrub_progress::ScrubProgress;
 use node::error::from_halt;
 use node::sessions::census::LivingSessions;
-use node::shard_keys::keys;
 
 use crate::house::Statehouse;
 use crate::runs::ProjectorLag;
@@ -67,7 +66,7 @@ impl Statehouse {
         let view = Readable(&*view);
         let now_us = self.shard.now().wall_us;
         let mut overview = Overview {
-            messages: kernel::outbox::waiting::waiting(&view, &keys()).map_err(|halt| from_halt(&halt))?,
+            messages: kernel::outbox::waiting::waiting(&view, &self.shard.keys()).map_err(|halt| from_halt(&halt))?,
             sessions: self.shard.keeper.census().0,
             claimers_waiting: self.shard.waiters.count(),
             // Not known while their records, or the feed, are damaged.
@@ -83,13 +82,16 @@ impl Statehouse {
             .collect();
         for place in branches {
             let (space, branch) = place;
-            let counts = count_states(&view, &keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
+            let counts =
+                count_states(&view, &self.shard.keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
             for (of, count) in counts.map_err(|halt| from_halt(&halt))?.by_state {
                 *overview.records.entry(of).or_default() += count;
             }
-            for (kind, status, count) in read::counts(&view, &keys(), space, branch).map_err(|halt| from_halt(&halt))? {
+            for (kind, status, count) in
+                read::counts(&view, &self.shard.keys(), space, branch).map_err(|halt| from_halt(&halt))?
+            {
                 if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
-                    let runs = ViewRuns { view: &view, keys: keys(), catalogue: &catalogue };
+                    let runs = ViewRuns { view: &view, keys: self.shard.keys(), catalogue: &catalogue };
                     let quietest = runs.quietest(place, &kind);
                     let quietest = quietest.map_err(|halt| from_halt(&halt))?;
                     overview.quietest_runs.extend(quietest.map(|run| {
@@ -102,7 +104,7 @@ impl Statehouse {
                 *overview.runs.entry((kind, status)).or_default() += count;
             }
             let parts_max = LOOKED_AT_MAX - overview.oldest_ready.len();
-            let oldest = oldest_ready(&view, &keys(), &catalogue, place, parts_max);
+            let oldest = oldest_ready(&view, &self.shard.keys(), &catalogue, place, parts_max);
             let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
             let aged = oldest.into_iter().map(|one| {
                 let age = Duration::from_micros(now_us.saturating_sub(one.ready_us));

@@ -14,7 +14,6 @@ use node::damage::FoundDamage;
 use node::error::from_halt;
 use node::sessions::requests::Numbers;
 use node::shard::Shard;
-use node::shard_keys::keys;
 use node::space::disk::{DiskReserve, DiskSpace};
 use node::space::waits::StoreWait;
 
@@ -70,11 +69,16 @@ impl Statehouse {
         Options::default().open(path)
     }
 
+    /// Handles on a shard that was opened elsewhere: one that has taken over from another node, for example.
+    pub fn over(shard: Arc<Shard>) -> Self {
+        Self { shard }
+    }
+
     /// Messages that wait, at most `limit`, those to publish first.
     pub fn waiting_messages(&self, limit: usize) -> Result<Vec<WaitingMessage>, Error> {
         check_page(limit)?;
         let (view, catalogue) = self.shard.view()?;
-        let found = list_waiting(&*view, &keys(), catalogue.buckets, limit, SCAN_ROWS_MAX);
+        let found = list_waiting(&*view, &self.shard.keys(), &catalogue, limit, SCAN_ROWS_MAX);
         found.map_err(|halt| from_halt(&halt))
     }
 
@@ -86,7 +90,7 @@ impl Statehouse {
     /// The number of waiting messages: for their time or to be applied in a group, and to be published.
     pub fn messages_waiting(&self) -> Result<MessageCounts, Error> {
         let (view, _) = self.shard.view()?;
-        kernel::outbox::waiting::waiting(&*view, &keys()).map_err(|halt| from_halt(&halt))
+        kernel::outbox::waiting::waiting(&*view, &self.shard.keys()).map_err(|halt| from_halt(&halt))
     }
 
     /// A group of the space `default`, branch `main`: everything in it can change in one transaction.
@@ -151,7 +155,7 @@ impl Statehouse {
     /// Its current state.
     pub fn status(&self) -> Result<Status, Error> {
         let (view, _) = self.shard.view()?;
-        let applied = node::image::applied(&*view)?;
+        let applied = node::image::applied(&*view, &self.shard.keys())?;
         Ok(Status {
             commit: applied.commit,
             applied_index: applied.index,
@@ -221,7 +225,7 @@ impl Statehouse {
     /// Writes everything committed so far as one image. Returns the number of rows.
     pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
         let (view, _) = self.shard.view()?;
-        node::image::write_view(&*view, out)
+        node::image::write_view(&*view, &self.shard.keys(), out)
     }
 
     /// Creates a new directory at `path` from an image.

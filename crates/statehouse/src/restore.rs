@@ -9,16 +9,16 @@ use kv::Store;
 use node::directory::FilledBy;
 use node::error::{from_halt, from_kv};
 use node::image::from_image;
-use node::shard::Shard;
-use node::shard_keys::keys;
+use node::parts::Parts;
 
 use crate::options::Options;
+use crate::transfer::KEYS;
 
 pub(crate) fn restore(path: &Path, options: &Options, input: &mut dyn Read) -> Result<(), Error> {
-    Shard::create(path, options, FilledBy::Opener, |store: &dyn Store| {
-        image::restore(input, store, &keys()).map_err(|error| from_image(&error))?;
+    Parts::create(path, options, FilledBy::Opener, |store: &dyn Store| {
+        image::restore(input, store, &KEYS).map_err(|error| from_image(&error))?;
         let view = store.view().map_err(|error| from_kv(&error))?;
-        let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;
+        let catalogue = Catalogue::load(&*view, &KEYS).map_err(|halt| from_halt(&halt))?;
         Ok(catalogue.buckets)
     })
 }

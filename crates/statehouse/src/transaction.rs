@@ -17,7 +17,6 @@ use kernel::keys::ThingId;
 use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
 use kv::View;
 use node::error::from_halt;
-use node::shard_keys::keys;
 use session::Stamp;
 
 use crate::admission::{Scope, ScopeIds};
@@ -90,7 +89,7 @@ impl Transaction {
     pub(crate) fn begin(scope: Scope, group: Option<String>, isolation: Isolation) -> Result<Self, Error> {
         let (view, catalogue) = scope.shard.view()?;
         let ids = scope.resolve(&catalogue)?;
-        let applied = node::image::applied(&*view)?;
+        let applied = node::image::applied(&*view, &scope.shard.keys())?;
         let now = scope.shard.now();
         let stamp = Stamp { wall_us: now.wall_us.max(applied.stamp.wall_us + 1), ..now };
         let session = scope.session.as_ref().map(|session| session.session);
@@ -98,7 +97,7 @@ impl Transaction {
             group,
             isolation,
             fence: None,
-            draft: Draft::new(view, catalogue.clone(), keys(), session, stamp),
+            draft: Draft::new(view, catalogue.clone(), scope.shard.keys(), session, stamp),
             catalogue,
             ids,
             commit: applied.commit,

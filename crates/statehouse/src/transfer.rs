@@ -4,11 +4,15 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use contract::{Error, Failure, FailureKind};
+use kernel::Keys;
 use kernel::image::ImageError;
+use node::error::{from_halt, from_kv, stopped};
+use node::place::ShardPlace;
 use session::Halt;
 use sha2::{Digest, Sha256};
 
-use node::error::{from_halt, from_kv, stopped};
+/// The keys of what is in a directory: it has one shard.
+pub(crate) const KEYS: Keys = ShardPlace::ALONE.keys;
 
 /// Why a backup, an export or an import failed.
 #[derive(Debug, thiserror::Error)]

@@ -51,6 +51,9 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         Rejection::CatalogueBehind { needed, have } => {
             writer.u8(9).u64(*needed).u64(*have);
         }
+        Rejection::NotHere { bucket } => {
+            writer.u8(25).u16(*bucket);
+        }
         Rejection::TwoGroups { group, other } => {
             writer.u8(10).bytes(group.as_bytes()).bytes(other.as_bytes());
         }
@@ -113,6 +116,7 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
         8 => Rejection::MainBranch,
         9 => Rejection::CatalogueBehind { needed: reader.u64()?, have: reader.u64()? },
+        25 => Rejection::NotHere { bucket: reader.u16()? },
         10 => Rejection::TwoGroups { group: reader.text()?.to_owned(), other: reader.text()?.to_owned() },
         16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: refusal_reason(reader)? },
         24 => Rejection::Damaged { from: reader.text()?.to_owned(), to: reader.text()?.to_owned() },

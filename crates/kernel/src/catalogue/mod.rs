@@ -10,6 +10,7 @@ mod rows;
 pub mod types;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Rejection, Retention};
@@ -21,7 +22,7 @@ pub(crate) use fill_progress::{FillProgress, FilledType};
 pub use types::{Declared, TypeDeclaration, TypeId, Types};
 
 use crate::keys::ThingId;
-use crate::place::Buckets;
+use crate::place::{BucketRange, Buckets};
 
 /// The number of a space.
 pub type SpaceId = u32;
@@ -38,6 +39,8 @@ pub struct Catalogue {
     pub level: u32,
     /// The number of buckets in the directory.
     pub buckets: Buckets,
+    /// Those that this shard owns.
+    pub(crate) here: BucketRange,
     /// Limits that change how a command is applied.
     pub limits: Limits,
     next_space: SpaceId,
@@ -78,6 +81,7 @@ impl Catalogue {
             revision: 1,
             level: crate::LEVEL,
             buckets,
+            here: BucketRange::ALL,
             limits: Limits::default(),
             next_space: 1,
             next_branch: 1,
@@ -153,6 +157,20 @@ impl Catalogue {
         self.spaces.iter().map(|(id, space)| (*id, space))
     }
 
+    /// The buckets of this shard.
+    pub fn buckets_here(&self) -> Range<u16> {
+        self.here.of(self.buckets)
+    }
+
+    /// The bucket of a group, if this shard owns it.
+    pub(crate) fn bucket_here(&self, space: &Space, group: &str) -> Result<u16, Rejection> {
+        let bucket = self.buckets.of_group(space.name.as_bytes(), group.as_bytes());
+        match self.here.contains(bucket) {
+            true => Ok(bucket),
+            false => Err(Rejection::NotHere { bucket }),
+        }
+    }
+
     /// The thing with this name, for keys; `group` is none for a thing without a group.
     pub fn thing<'name>(
         &self,
@@ -164,7 +182,7 @@ impl Catalogue {
         let found = self.space(space)?;
         found.live_branch(branch)?;
         let group = group.filter(|group| *group != name);
-        let bucket = self.buckets.of_group(found.name.as_bytes(), group.unwrap_or(name).as_bytes());
+        let bucket = self.bucket_here(found, group.unwrap_or(name))?;
         Ok(ThingId { bucket, space, branch, group, name })
     }
 }

@@ -9,7 +9,7 @@ use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_li
 use super::{Branch, BranchId, Catalogue, FillProgress, Space, SpaceId, Types, types};
 use crate::keys::Keys;
 use crate::keys::catalogue::read_index_fill;
-use crate::place::Buckets;
+use crate::place::{BucketRange, Buckets};
 
 const FORMAT: u8 = 1;
 
@@ -70,7 +70,7 @@ impl Catalogue {
     pub fn load(view: &dyn View, keys: &Keys) -> Result<Self, Halt> {
         let meta = view.get(&keys.catalogue_meta())?;
         let meta = meta.ok_or_else(|| Halt::Inconsistent("the catalogue has no row of its own".into()))?;
-        let mut catalogue = decode_meta(&meta).map_err(undecodable)?;
+        let mut catalogue = decode_meta(&meta, keys.buckets()).map_err(undecodable)?;
         for row in rows(view, keys.catalogue_spaces()) {
             let (space, found) = decode_space(&row?).map_err(undecodable)?;
             catalogue.insert_space(space, found);
@@ -112,7 +112,7 @@ fn rows(view: &dyn View, range: KeyRange) -> impl Iterator<Item = Result<Bytes, 
     view.scan(&range, Order::Ascending).map(|row| Ok(row?.1))
 }
 
-fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
+fn decode_meta(bytes: &[u8], here: BucketRange) -> Result<Catalogue, DecodeError> {
     let mut reader = Reader::new(bytes);
     let format = reader.u8()?;
     let revision = reader.u64()?;
@@ -130,6 +130,7 @@ fn decode_meta(bytes: &[u8]) -> Result<Catalogue, DecodeError> {
         revision,
         level,
         buckets,
+        here,
         limits,
         next_space,
         next_branch,
@@ -175,7 +176,7 @@ mod tests {
         let mut writer = Writer::new();
         writer.u8(1).u64(7).u32(1).u16(16).u32(3).u32(4);
         writer.u32(10).u32(11).u32(12).u32(13).u32(14).u32(15);
-        let read = decode_meta(writer.as_slice()).expect("readable");
+        let read = decode_meta(writer.as_slice(), BucketRange::ALL).expect("readable");
         let mut expected = contract::Limits::default();
         expected.value_bytes_max = 10;
         expected.transaction_ops_max = 11;
@@ -185,7 +186,7 @@ mod tests {
         expected.branches_per_space_max = 15;
         assert_eq!((read.revision, read.limits), (7, expected));
         writer.u8(0);
-        assert!(decode_meta(writer.as_slice()).is_err(), "bytes after the end");
-        assert!(decode_meta(&[3]).is_err(), "a newer format");
+        assert!(decode_meta(writer.as_slice(), BucketRange::ALL).is_err(), "bytes after the end");
+        assert!(decode_meta(&[3], BucketRange::ALL).is_err(), "a newer format");
     }
 }

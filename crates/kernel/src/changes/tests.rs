@@ -20,7 +20,7 @@ struct Shard {
     forgetful: bool,
 }
 
-const KEYS: fn() -> Keys = || Keys::new(1, 0);
+const KEYS: fn() -> Keys = || Keys::new(1, crate::BucketRange::ALL);
 
 const EVERYTHING: Filter<'_> = Filter { space: 1, branch: 1, subject: None, group: InGroup::Any, prefix: "" };
 

@@ -26,7 +26,7 @@ impl Keys {
             ShardKind::CatalogueMachine,
             ShardKind::IndexFill,
         ];
-        let kind = rest.strip_prefix(&self.first_bucket.to_be_bytes()).and_then(<[u8]>::first);
+        let kind = rest.strip_prefix(&self.buckets.first().to_be_bytes()).and_then(<[u8]>::first);
         kind.is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind))
     }
 

@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn golden_due_keys() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let (keys, record) = (Keys::new(1, 0), id(None, "hi"));
+        let (keys, record) = (Keys::new(1, crate::BucketRange::ALL), id(None, "hi"));
         for of in DueOf::ALL.iter().copied() {
             let number = match of {
                 DueOf::Expiry => "01",

@@ -50,7 +50,7 @@ mod tests {
     /// Part of the stored format; `docs/formats/keys.md`.
     #[test]
     fn golden_message_keys() {
-        let key = Keys::new(1, 0).publish(5, 3, 2);
+        let key = Keys::new(1, crate::BucketRange::ALL).publish(5, 3, 2);
         let hex = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         assert_eq!(hex, "0000000100050b".to_owned() + "0000000000000003" + "00000002");
         assert_eq!(read_publish_key(&key), Some((5, 3, 2)));

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn names_of_a_bucket_sort_by_name_and_then_by_group() {
-        let keys = Keys::new(7, 0);
+        let keys = Keys::new(7, crate::BucketRange::ALL);
         for kind in KINDS {
             let mut sorted = Vec::new();
             for name in NAMES {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_name_is_told_from_a_thing_and_read_back() {
-        let keys = Keys::new(7, 0);
+        let keys = Keys::new(7, crate::BucketRange::ALL);
         let prefix = keys.names_prefix(Kind::Record, 5, 1, 2);
         for name in NAMES {
             assert_eq!(keys.name_in_group(Kind::Record, &id(None, name)), None);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn golden_names() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         for (kind, code) in [(Kind::CellHead, "03"), (Kind::Record, "05"), (Kind::Run, "0f")] {
             let key = keys.name_in_group(kind, &id(Some("g"), "hi")).expect("a group");
             assert_eq!(hex(&key), format!("000000010005{code}0000000100000002") + "0068690000" + "01670000");

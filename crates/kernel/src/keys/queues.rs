@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn golden_keys_of_queues() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let queue = QueueId { space: 1, branch: 2, name: "q." };
         let place = ReadyPlace { order: 0, ready_us: 258 };
         let record = ThingId { bucket: 5, space: 1, branch: 2, group: None, name: "hi" };

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_range_of_keys_is_named_by_space_kind_and_name() {
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let catalogue = Catalogue::genesis(Buckets::default());
         let thing = |name, group| ThingId { bucket: 3, space: 1, branch: 1, group, name };
         let after = |key: kv::Key| [&*key, &[0]].concat();

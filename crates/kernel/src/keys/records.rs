@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn golden_record_keys() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let record = id(None, "hi");
         assert_eq!(hex(&keys.record(&record)), "00000001000505000000010000000200".to_owned() + "68690000");
         assert_eq!(

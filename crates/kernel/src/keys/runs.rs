@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_kind_is_behind_its_runs_and_before_the_next_kind() {
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let prefix = keys.run_status_prefix(5, 1, 2, 2).len();
         let run = ThingId { bucket: 5, space: 1, branch: 2, group: Some("g"), name: "hi" };
         let kinds = ["", "a", "a\0", "a\u{1}", "ab", "b"];
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn golden_keys_of_runs() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let run = ThingId { bucket: 5, space: 1, branch: 2, group: None, name: "hi" };
         let rest = "0000000100000002".to_owned() + "0068690000";
         assert_eq!(hex(&keys.run(&run)), format!("0000000100050f{rest}"));

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn golden_keys_of_sessions() {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, crate::BucketRange::ALL);
         let record = ThingId { bucket: 5, space: 1, branch: 2, group: None, name: "hi" };
         let prefix = keys.owned_prefix(258);
         let start = "00000001ffff00000c00000000000001020005".to_owned();

@@ -8,7 +8,7 @@ fn cell<'name>(group: Option<&'name str>, name: &'name str) -> ThingId<'name> {
 
 #[test]
 fn a_head_key_is_read_back() {
-    let keys = Keys::new(7, 0);
+    let keys = Keys::new(7, crate::BucketRange::ALL);
     for id in [cell(None, "x"), cell(Some("g"), "x"), cell(Some("g\0h"), "\0")] {
         let key = keys.cell_head(&id);
         assert_eq!(cells::read_cell_key(&key).expect("a head key").id(), id);
@@ -18,7 +18,7 @@ fn a_head_key_is_read_back() {
 
 #[test]
 fn names_sort_as_bytes_and_prefixes_are_prefixes() {
-    let keys = Keys::new(7, 0);
+    let keys = Keys::new(7, crate::BucketRange::ALL);
     let names = ["a", "a\0", "a\0b", "a\u{1}", "ab", "b", "é"];
     let sorted = names.map(|name| keys.cell_head(&cell(Some("g"), name)));
     assert!(sorted.is_sorted(), "names sort as their bytes do");
@@ -33,7 +33,7 @@ fn names_sort_as_bytes_and_prefixes_are_prefixes() {
 
 #[test]
 fn a_range_of_names_holds_the_names_between() {
-    let keys = Keys::new(7, 0);
+    let keys = Keys::new(7, crate::BucketRange::ALL);
     let names = ["a", "a\0", "ab", "b", "c"];
     for from in names {
         for to in names.map(Some).into_iter().chain([None]) {
@@ -50,7 +50,7 @@ fn a_range_of_names_holds_the_names_between() {
 
 #[test]
 fn groups_and_names_are_not_joined() {
-    let keys = Keys::new(7, 0);
+    let keys = Keys::new(7, crate::BucketRange::ALL);
     assert_ne!(keys.cell_head(&cell(Some("ab"), "c")), keys.cell_head(&cell(Some("a"), "bc")));
     assert_ne!(keys.cell_head(&cell(None, "a")), keys.cell_head(&cell(Some("a"), "a")));
 }
@@ -58,7 +58,7 @@ fn groups_and_names_are_not_joined() {
 /// The bytes of `docs/formats/keys.md`. A change here is a change of the format.
 #[test]
 fn golden_keys() {
-    let keys = Keys::new(1, 0);
+    let keys = Keys::new(1, crate::BucketRange::ALL);
     let hex = |key: Key| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(hex(keys.cell_head(&cell(None, "hi"))), "000000010005030000000100000002".to_owned() + "0068690000");
     assert_eq!(
@@ -71,7 +71,7 @@ fn golden_keys() {
 
 #[test]
 fn rows_of_changes_sort_by_commit_behind_their_floor() {
-    let keys = Keys::new(1, 3);
+    let keys = Keys::new(1, BucketRange::new(3, 4).expect("a range"));
     assert_eq!(*keys.changes_floor(), [0, 0, 0, 1, 0xff, 0xff, 0, 3, 5]);
     assert_eq!(*keys.changes(258), [0, 0, 0, 1, 0xff, 0xff, 0, 3, 5, 0, 0, 0, 0, 0, 0, 1, 2]);
     let range = keys.changes_from(256);

@@ -4,12 +4,12 @@ use kv::{KeyRange, Order, View};
 use session::Halt;
 
 use super::Stored;
+use crate::catalogue::Catalogue;
 use crate::counts::{MessageCounts, decode_messages};
 use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
 use crate::keys::messages::read_publish_key;
 use crate::outbox::command::Target;
-use crate::place::Buckets;
 
 /// The number of waiting messages in a view.
 pub fn waiting(view: &dyn View, keys: &Keys) -> Result<MessageCounts, Halt> {
@@ -36,12 +36,12 @@ pub struct WaitingMessage {
 pub fn list_waiting(
     view: &dyn View,
     keys: &Keys,
-    buckets: Buckets,
+    catalogue: &Catalogue,
     limit: usize,
     rows_max: usize,
 ) -> Result<Vec<WaitingMessage>, Halt> {
     let mut found = Vec::new();
-    for bucket in 0..buckets.count() {
+    for bucket in catalogue.buckets_here() {
         for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
             if found.len() == limit {
                 return Ok(found);
@@ -52,7 +52,7 @@ pub fn list_waiting(
         }
     }
     let mut looked_at = 0;
-    for bucket in 0..buckets.count() {
+    for bucket in catalogue.buckets_here() {
         let prefix = keys.due_prefix(DueClock::Wall, bucket);
         for row in view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
             looked_at += 1;

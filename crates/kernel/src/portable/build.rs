@@ -159,8 +159,8 @@ impl<'store> Builder<'store> {
         {
             return Err(BuildError::Refused("the command of a message is not a transaction".into()));
         }
-        let space = self.shard.contracts.catalogue.space(message.space)?;
-        let bucket = self.shard.contracts.catalogue.buckets.of_group(space.name.as_bytes(), message.source.as_bytes());
+        let catalogue = &self.shard.contracts.catalogue;
+        let bucket = catalogue.bucket_here(catalogue.space(message.space)?, message.source)?;
         self.shard.applying(|applying| {
             send::put_waiting(applying, bucket, due_us, commit, ordinal, message);
             Ok(())

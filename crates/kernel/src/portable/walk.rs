@@ -31,7 +31,7 @@ pub fn walk<E: From<Halt>>(
     take: &mut dyn FnMut(&Item<'_>) -> Result<(), E>,
 ) -> Result<Vec<KeyRange>, E> {
     let mut walk = Walking { view, keys, catalogue, only: space, take, damaged: BTreeSet::new() };
-    for number in 0..catalogue.buckets.count() {
+    for number in catalogue.buckets_here() {
         bucket(&mut walk, number)?;
     }
     members(&mut walk)?;

@@ -35,7 +35,9 @@ pub(crate) fn fill(applying: &mut Applying<'_>, space: u32, record_type: u32) ->
     let mut progress = progress.ok_or_else(no_row)?;
     let branches: Vec<u32> = found.branches().filter(|(_, branch)| !branch.deleted).map(|(number, _)| number).collect();
     let (mut left, mut bytes_left) = (LOOKED_AT_MAX, PAGE_BYTES_MAX);
-    while progress.bucket < catalogue.buckets.count() {
+    let here = catalogue.buckets_here();
+    progress.bucket = progress.bucket.max(here.start);
+    while here.contains(&progress.bucket) {
         let Some(branch) = branches.iter().copied().find(|branch| *branch >= progress.branch) else {
             progress = FillProgress { bucket: progress.bucket + 1, ..FillProgress::begin(progress.filled) };
             continue;

@@ -10,6 +10,7 @@ use super::row::{Row, decode_numbers};
 use crate::applied::Applied;
 use crate::catalogue::{Catalogue, Declared};
 use crate::keys::{Keys, ThingId};
+use crate::place::BucketRange;
 
 /// Records as a view has them, at the view's own time.
 pub struct ViewRecords<'view> {
@@ -137,13 +138,9 @@ impl Found<'_> {
 }
 
 /// A record from its row, with every value in its place, at a time.
-pub fn whole_record(
-    bytes: &[u8],
-    record: &ThingId<'_>,
-    catalogue: &Catalogue,
-    keys: Keys,
-    stamp: Stamp,
-) -> Result<Record, Halt> {
+pub fn whole_record(bytes: &[u8], record: &ThingId<'_>, catalogue: &Catalogue, stamp: Stamp) -> Result<Record, Halt> {
+    // No row is read, so it does not matter whose they would be.
+    let keys = Keys::new(0, BucketRange::ALL);
     let row = Row::decode(bytes)?;
     let declared = catalogue.record_type(record.space, row.numbers.record_type);
     FieldReader { rows: &NoRows, keys, stamp }.record(record, &row, declared)

@@ -138,7 +138,7 @@ impl ViewRecords<'_> {
                 let thing = self.catalogue.thing(scan.space, scan.branch, None, group);
                 thing.map_or(0..0, |thing| thing.bucket..thing.bucket + 1)
             }
-            InGroup::Any | InGroup::Own => 0..self.catalogue.buckets.count(),
+            InGroup::Any | InGroup::Own => self.catalogue.buckets_here(),
         };
         let mut page = Page::new(scan, vec![BY_INDEX, number]);
         let mut merged = MergedRows::new(self.view, buckets.map(source).collect())?;

@@ -188,7 +188,7 @@ impl ViewRuns<'_> {
                 let thing = self.catalogue.thing(space, branch, None, group);
                 thing.map_or(0..0, |thing| thing.bucket..thing.bucket + 1)
             }
-            InGroup::Any | InGroup::Own => 0..self.catalogue.buckets.count(),
+            InGroup::Any | InGroup::Own => self.catalogue.buckets_here(),
         };
         let mut sources = Vec::new();
         for bucket in buckets {
@@ -228,7 +228,7 @@ impl ViewRuns<'_> {
     pub fn quietest(&self, (space, branch): (u32, u32), run_type: &str) -> Result<Option<ListedRun>, Halt> {
         let status = RunStatus::Running;
         let mut quietest: Option<ListedRun> = None;
-        for bucket in 0..self.catalogue.buckets.count() {
+        for bucket in self.catalogue.buckets_here() {
             let prefix = self.keys.run_status_prefix(bucket, space, branch, status as u8);
             let range = KeyRange::prefix(&self.keys.run_index_prefix(bucket, space, branch, status as u8, run_type));
             let Some(row) = self.view.rows(&range).next() else {

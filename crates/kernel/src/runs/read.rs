@@ -120,7 +120,7 @@ pub fn all(
     limit: usize,
 ) -> Result<(Vec<OwnedId>, Option<Vec<u8>>), Halt> {
     let mut found = Vec::new();
-    for bucket in 0..catalogue.buckets.count() {
+    for bucket in catalogue.buckets_here() {
         let range = keys.rows_of_branch(Kind::Run, bucket, space, branch);
         let range = match after {
             Some(after) => range.after(after),

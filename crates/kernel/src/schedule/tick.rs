@@ -47,7 +47,7 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
 }
 
 fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(Entry, u64, Due)>, Halt> {
-    let buckets = applying.catalogue.buckets.count();
+    let buckets = applying.catalogue.buckets_here();
     let Some(entry) = applying.windows.first_due(applying.state, &applying.keys, buckets, clock)? else {
         return Ok(None);
     };

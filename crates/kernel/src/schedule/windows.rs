@@ -4,6 +4,7 @@
 //! of these indexes is exactly where the record says).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use kv::{Key, KeyRange, Staging};
 use session::Halt;
@@ -204,7 +205,7 @@ impl Windows {
         &mut self,
         state: &Staging,
         keys: &Keys,
-        buckets: u16,
+        buckets: Range<u16>,
         clock: DueClock,
     ) -> Result<Option<Entry>, Halt> {
         let window = match clock {
@@ -212,7 +213,7 @@ impl Windows {
             DueClock::Cluster => &mut self.cluster,
         };
         if !window.has_begun() {
-            window.begin((0..buckets).map(|bucket| (bucket, Key::default())));
+            window.begin(buckets.map(|bucket| (bucket, Key::default())));
         }
         Ok(window.first(state, |bucket| whole(keys.due_prefix(clock, bucket)))?.cloned())
     }

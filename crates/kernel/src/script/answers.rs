@@ -72,7 +72,7 @@ impl Stage {
         let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
         let ClaimedOutcome { name, group, stamp, row, .. } = claimed;
         let id = catalogue.thing(self.space, self.branch, group.as_deref(), name).unwrap();
-        let record = whole_record(row, &id, catalogue, keys, *stamp).unwrap();
+        let record = whole_record(row, &id, catalogue, *stamp).unwrap();
         if is_last {
             let read = ViewRecords::new(&*view, keys, catalogue).unwrap().get(&id).unwrap();
             assert_eq!(read.as_ref(), Some(&record), "what was claimed is what is there");

@@ -40,8 +40,8 @@ pub(super) fn op<'text>(scope: Scope, words: &[&'text str], text: &'text str) ->
 impl Stage {
     /// The messages that wait, those to publish first.
     pub(super) fn messages(&self) -> String {
-        let (view, keys, buckets) = (self.view(), self.kernel.keys(), self.kernel.catalogue().buckets);
-        let found = list_waiting(&*view, &keys, buckets, MANY, MANY).unwrap();
+        let (view, keys) = (self.view(), self.kernel.keys());
+        let found = list_waiting(&*view, &keys, self.kernel.catalogue(), MANY, MANY).unwrap();
         let counted = waiting(&*view, &keys).unwrap();
         let due = found.iter().filter(|message| message.due_us.is_some()).count();
         assert_eq!((counted.due, counted.publish), (due as i64, (found.len() - due) as i64), "R6: {found:?}");

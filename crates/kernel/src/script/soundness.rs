@@ -36,7 +36,7 @@ impl Stage {
         let fields = FieldReader { rows: &*view, keys, stamp: self.kernel.applied().stamp };
         let mut counts = BTreeMap::new();
         let (mut entries, mut filling, mut indexed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::<Key>::new());
-        for bucket in 0..catalogue.buckets.count() {
+        for bucket in catalogue.buckets_here() {
             let range = keys.rows_of_branch(Kind::Record, bucket, space, branch);
             for found in view.scan(&range, Order::Ascending) {
                 let (key, bytes) = found.unwrap();

@@ -33,7 +33,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(generation: u32) -> Self {
-        let (store, keys) = (MemoryStore::new(), Keys::new(generation, 0));
+        let (store, keys) = (MemoryStore::new(), Keys::new(generation, crate::BucketRange::ALL));
         let genesis = Kernel::genesis(store.view().unwrap(), keys, Buckets::new(4).unwrap());
         store.commit(genesis).unwrap();
         Self::on(store, keys)
@@ -214,7 +214,7 @@ impl Stage {
 
     /// Goes on with a restored image, in another generation.
     fn change_over(&mut self) -> String {
-        let (bytes, keys) = (self.image(), Keys::new(77, 0));
+        let (bytes, keys) = (self.image(), Keys::new(77, crate::BucketRange::ALL));
         let store = MemoryStore::new();
         image::restore(&mut bytes.as_slice(), &store, &keys).unwrap();
         let restored = Self::on(store, keys);

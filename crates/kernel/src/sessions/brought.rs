@@ -22,8 +22,8 @@ pub fn hosted_id<'name>(
     machine: u16,
     group: &'name str,
 ) -> Result<HostedId<'name>, Rejection> {
-    let name = catalogue.space(space)?.name.as_bytes();
-    Ok(HostedId { bucket: catalogue.buckets.of_group(name, group.as_bytes()), space, machine, group })
+    let bucket = catalogue.bucket_here(catalogue.space(space)?, group)?;
+    Ok(HostedId { bucket, space, machine, group })
 }
 
 /// Checks that every registered machine was supplied, in a version that understands its past commands.

@@ -6,7 +6,7 @@ use kv::{Key, KeyRange, Order, skip_set_apart};
 use session::Halt;
 
 use super::hosted;
-use super::owned::FIRST_BUCKET;
+use super::owned::ended_in;
 use crate::context::Applying;
 use crate::contract::{Contract, OwnedThing};
 use crate::contracts::with_contracts;
@@ -33,7 +33,8 @@ pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, s
     applying.savepoint();
     let given_back = u32::try_from(found.len()).expect("bounded by the steps");
     if given_back < limit {
-        applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", false);
+        let bucket = ended_in(applying);
+        applying.change_due(DueClock::Cluster, bucket, Keys::due_session_suffix(at_us, session), b"", false);
     }
     Ok((given_back * STEPS_FOR_ONE).max(1))
 }

@@ -22,8 +22,11 @@ pub(crate) fn begin_to_give_back(applying: &mut Applying<'_>, event: &SessionEve
 
 /// Schedules the release of what an ended session owns.
 pub(crate) fn put_ended(applying: &mut Applying<'_>, at_us: u64, session: u64) {
-    applying.change_due(DueClock::Cluster, FIRST_BUCKET, Keys::due_session_suffix(at_us, session), b"", true);
+    let bucket = ended_in(applying);
+    applying.change_due(DueClock::Cluster, bucket, Keys::due_session_suffix(at_us, session), b"", true);
 }
 
-/// The bucket of the due entry: a session is in no bucket.
-pub(super) const FIRST_BUCKET: u16 = 0;
+/// The bucket of the due entry: a session is in no bucket, and the shard has a first one.
+pub(super) fn ended_in(applying: &Applying<'_>) -> u16 {
+    applying.keys.buckets().first()
+}

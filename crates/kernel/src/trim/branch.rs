@@ -58,7 +58,7 @@ pub(super) fn erase_rest(
     for range in shard_rows(&keys, space, branch) {
         delete_some(state, &range)?;
     }
-    for bucket in 0..catalogue.buckets.count() {
+    for bucket in catalogue.buckets_here() {
         for kind in ROWS.iter().copied().flatten() {
             if has_rows(state, &keys.rows_of_branch(*kind, bucket, space, branch))? {
                 return Ok(false);
@@ -70,7 +70,7 @@ pub(super) fn erase_rest(
             return Ok(false);
         }
     }
-    for floor in (0..catalogue.buckets.count()).flat_map(|bucket| floors(&keys, bucket, space, branch)) {
+    for floor in catalogue.buckets_here().flat_map(|bucket| floors(&keys, bucket, space, branch)) {
         if keys.get_either(&floor, |key| state.get(key))?.is_some() {
             state.delete(floor);
         }
@@ -87,7 +87,7 @@ pub(super) fn buckets_to_erase(
     branch: u32,
 ) -> Result<Vec<u16>, Halt> {
     let mut found = Vec::new();
-    for bucket in 0..catalogue.buckets.count() {
+    for bucket in catalogue.buckets_here() {
         for kind in ERASED.iter().copied().flatten() {
             let range = keys.rows_of_branch(*kind, bucket, space, branch);
             if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {

@@ -24,7 +24,7 @@ pub fn find_due(
     forgets: bool,
 ) -> Result<(Vec<TrimStep>, Option<Vec<u8>>), Halt> {
     let mut finding = Finding::new(Situation { view, catalogue, keys, now_us, forgets }, cursor, heads_max);
-    for bucket in 0..catalogue.buckets.count() {
+    for bucket in catalogue.buckets_here() {
         in_bucket(&mut finding, bucket)?;
     }
     in_shard(&mut finding)?;

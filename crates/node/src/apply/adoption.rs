@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use contract::Error;
-use kernel::{Buckets, Hosted, Kernel};
+use kernel::{Buckets, Hosted, Kernel, Keys};
 use kv::{KeyRange, KvError, Overlay, Store};
 use storage::{Effect, TreeStore};
 
@@ -25,6 +25,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 pub(crate) struct Adoption {
     pub(crate) tree: Arc<TreeStore>,
     pub(crate) quarantine: Arc<Quarantine>,
+    pub(crate) keys: Keys,
     pub(crate) buckets: Buckets,
     pub(crate) hosted: Hosted,
     /// The damage that was looked at.
@@ -36,6 +37,7 @@ impl Adoption {
     pub(crate) fn begin(
         tree: Arc<TreeStore>,
         quarantine: Arc<Quarantine>,
+        keys: Keys,
         buckets: Buckets,
         hosted: Hosted,
     ) -> Result<Self, Error> {
@@ -44,7 +46,7 @@ impl Adoption {
             // A part whose table is gone has no meaning any more.
             tree.set_apart(part.table, part.offset, &part.keys);
         }
-        let adoption = Self { tree, quarantine, buckets, hosted, seen: AtomicU64::new(0) };
+        let adoption = Self { tree, quarantine, keys, buckets, hosted, seen: AtomicU64::new(0) };
         if !parts.is_empty() {
             // A crash may have come before they were written when the part was found.
             adoption.write_again(parts.into_iter().map(|part| part.keys).collect(), || true)?;
@@ -55,7 +57,7 @@ impl Adoption {
     /// Writes the rows that damaged ranges had one copy of. It changes no content, only where it is.
     fn write_again(&self, damaged: Vec<KeyRange>, may_wait: impl Fn() -> bool) -> Result<(), Error> {
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
-        let rows = rows_again(&*view, self.buckets, &damaged).map_err(|error| from_kv(&error))?;
+        let rows = rows_again(&*view, &self.keys, self.buckets, &damaged).map_err(|error| from_kv(&error))?;
         if !rows.is_empty() {
             once_there_is_space(may_wait, || self.tree.commit(rows.clone()))?;
         }
@@ -103,7 +105,7 @@ impl Adoption {
         self.write_again(lost.into_iter().map(|damage| damage.keys).collect(), may_wait)?;
         store.refresh().map_err(|error| from_kv(&error))?;
         let view = self.tree.view().map_err(|error| from_kv(&error))?;
-        load_kernel(&*view, self.hosted.clone()).map_err(|halt| from_halt(&halt))
+        load_kernel(&*view, &self.keys, self.hosted.clone()).map_err(|halt| from_halt(&halt))
     }
 }
 

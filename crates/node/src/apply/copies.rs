@@ -12,11 +12,9 @@ use session::Halt;
 use storage::TreeStore;
 
 use crate::error::from_kv;
-use crate::shard_keys::keys;
 
 /// Adds the copies of a batch's rows to it.
-pub(crate) fn with_copies(batch: Batch) -> Batch {
-    let keys = keys();
+pub(crate) fn with_copies(keys: &Keys, batch: Batch) -> Batch {
     let copied = batch.writes().filter(|(key, _)| keys.has_copy(key));
     let copied: Vec<_> = copied.map(|(key, value)| (Keys::copy_of(key), value.cloned())).collect();
     copied.into_iter().fold(batch, |batch, (key, value)| match value {
@@ -26,23 +24,24 @@ pub(crate) fn with_copies(batch: Batch) -> Batch {
 }
 
 /// Writes all copies, if the store has none: it is new or restored.
-pub(crate) fn ensure_copies(tree: &TreeStore, buckets: Buckets) -> Result<(), Error> {
+pub(crate) fn ensure_copies(tree: &TreeStore, keys: &Keys, buckets: Buckets) -> Result<(), Error> {
     let view = tree.view().map_err(|error| from_kv(&error))?;
-    if !matches!(view.get(&Keys::copy_of(&keys().applied())), Ok(None)) {
+    if !matches!(view.get(&Keys::copy_of(&keys.applied())), Ok(None)) {
         return Ok(());
     }
     // If one cannot be read, whoever needs it says so. Copies without it would look complete.
-    let Ok(rows) = rows_with_copies(&*view, buckets) else { return Ok(()) };
+    let Ok(rows) = rows_with_copies(&*view, keys, buckets) else { return Ok(()) };
     let copies = rows.into_iter().map(|(key, value)| (Keys::copy_of(&key), Some(value)));
     tree.commit(Batch::from_sorted(copies.collect())).map_err(|error| from_kv(&error))?;
     Ok(())
 }
 
 /// Where the rows that have a copy are.
-fn ranges_with_copies(buckets: Buckets) -> Vec<KeyRange> {
-    let keys = keys();
+fn ranges_with_copies(keys: &Keys, buckets: Buckets) -> Vec<KeyRange> {
     let single = |key: Key| KeyRange { end: Some([&*key, &[0]].concat()), start: key.to_vec() };
-    let mut ranges: Vec<_> = (0..buckets.count())
+    let mut ranges: Vec<_> = keys
+        .buckets()
+        .of(buckets)
         .flat_map(|bucket| [single(keys.record_floor(bucket)), keys.cell_floors_of_bucket(bucket)])
         .chain([single(keys.applied()), single(keys.catalogue_meta())])
         .chain([keys.catalogue_spaces(), keys.catalogue_branches(), keys.catalogue_types(), keys.catalogue_machines()])
@@ -53,21 +52,26 @@ fn ranges_with_copies(buckets: Buckets) -> Vec<KeyRange> {
 }
 
 /// All rows that have a copy, in order.
-fn rows_with_copies(view: &dyn View, buckets: Buckets) -> Result<Vec<Row>, KvError> {
-    let ranges = ranges_with_copies(buckets);
+fn rows_with_copies(view: &dyn View, keys: &Keys, buckets: Buckets) -> Result<Vec<Row>, KvError> {
+    let ranges = ranges_with_copies(keys, buckets);
     ranges.iter().flat_map(|range| view.scan(range, Order::Ascending)).collect()
 }
 
 /// Both copies of what the damaged ranges had one copy of. A row of which both copies are damaged is missing: whoever needs
 /// it says so.
-pub(crate) fn rows_again(view: &dyn View, buckets: Buckets, damaged: &[KeyRange]) -> Result<Batch, KvError> {
+pub(crate) fn rows_again(
+    view: &dyn View,
+    keys: &Keys,
+    buckets: Buckets,
+    damaged: &[KeyRange],
+) -> Result<Batch, KvError> {
     let mut again = Batch::new();
-    for range in ranges_with_copies(buckets) {
+    for range in ranges_with_copies(keys, buckets) {
         let copies = Keys::copies_in(&range);
         if !damaged.iter().any(|damaged| damaged.overlaps(&range) || damaged.overlaps(&copies)) {
             continue;
         }
-        for row in view.scan(&range, Order::Ascending).chain(Copies(view).scan(&range, Order::Ascending)) {
+        for row in view.scan(&range, Order::Ascending).chain(Copies(view, *keys).scan(&range, Order::Ascending)) {
             let (key, value) = match row {
                 Err(KvError::Damaged(_)) => continue,
                 row => row?,
@@ -83,34 +87,34 @@ pub(crate) fn rows_again(view: &dyn View, buckets: Buckets, damaged: &[KeyRange]
 }
 
 /// The kernel at a view; by the copies if the rows themselves are damaged.
-pub(crate) fn load_kernel(view: &dyn View, hosted: Hosted) -> Result<Option<Kernel>, Halt> {
-    match Kernel::load_with(view, keys(), hosted.clone()) {
-        Err(Halt::Store(KvError::Damaged(_))) => Kernel::load_with(&Copies(view), keys(), hosted),
+pub(crate) fn load_kernel(view: &dyn View, keys: &Keys, hosted: Hosted) -> Result<Option<Kernel>, Halt> {
+    match Kernel::load_with(view, *keys, hosted.clone()) {
+        Err(Halt::Store(KvError::Damaged(_))) => Kernel::load_with(&Copies(view, *keys), *keys, hosted),
         loaded => loaded,
     }
 }
 
 /// The catalogue at a view; by the copies if the rows themselves are damaged.
-pub fn load_catalogue(view: &dyn View) -> Result<Catalogue, Halt> {
-    match Catalogue::load(view, &keys()) {
-        Err(Halt::Store(KvError::Damaged(_))) => Catalogue::load(&Copies(view), &keys()),
+pub fn load_catalogue(view: &dyn View, keys: &Keys) -> Result<Catalogue, Halt> {
+    match Catalogue::load(view, keys) {
+        Err(Halt::Store(KvError::Damaged(_))) => Catalogue::load(&Copies(view, *keys), keys),
         loaded => loaded,
     }
 }
 
 /// A view that reads rows with copies from their copies.
-struct Copies<'view>(&'view dyn View);
+struct Copies<'view>(&'view dyn View, Keys);
 
 impl View for Copies<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, KvError> {
-        match keys().has_copy(key) {
+        match self.1.has_copy(key) {
             true => self.0.get(&Keys::copy_of(key)),
             false => self.0.get(key),
         }
     }
 
     fn scan(&self, range: &KeyRange, order: Order) -> Rows<'_> {
-        if !keys().has_copy(&range.start) {
+        if !self.1.has_copy(&range.start) {
             return self.0.scan(range, order);
         }
         let copies = self.0.scan(&Keys::copies_in(range), order);

@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use contract::Error;
-use kernel::{Kernel, Tally};
+use kernel::{Catalogue, Kernel, Tally};
 use kv::{Committed, Overlay, Store};
 use session::Halt;
 use session::user::panic_message;
@@ -36,7 +36,6 @@ use crate::background::timer::Agenda;
 use crate::error::{from_halted_entry, from_panic};
 use crate::publish::Outbox;
 use crate::sessions::keeper::Keeper;
-use crate::shard_keys::keys;
 use crate::shared::Shared;
 
 /// How long the loop waits for an entry before it checks whether the flush in progress has ended.
@@ -49,17 +48,35 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// The replies of an entry, and its totals.
 type Applied = (Vec<Vec<u8>>, Tally);
 
-pub(crate) struct ApplyLoop {
-    pub(crate) kernel: Kernel,
-    pub(crate) store: Arc<Overlay>,
+/// Those who learn of every entry that was applied.
+#[derive(Clone)]
+pub(crate) struct Notified {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) answers: Answers,
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: Arc<Waiters>,
     pub(crate) keeper: Arc<Keeper>,
+}
+
+impl Notified {
+    /// Those of a shard with this catalogue.
+    pub(crate) fn new(catalogue: Catalogue) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(catalogue)),
+            agenda: Arc::default(),
+            outbox: Arc::default(),
+            waiters: Arc::default(),
+            keeper: Arc::default(),
+        }
+    }
+}
+
+pub(crate) struct ApplyLoop {
+    pub(crate) kernel: Kernel,
+    pub(crate) store: Arc<Overlay>,
+    pub(crate) notified: Notified,
     pub(crate) adoption: Adoption,
-    /// Whether the entries at hand were durable before the directory was opened.
+    /// Whether the entries at hand were acknowledged before, by whoever appended them.
     pub(crate) replays: bool,
     pub(crate) replay_bytes_max: u64,
     pub(crate) bytes_since_flush: u64,
@@ -67,9 +84,14 @@ pub(crate) struct ApplyLoop {
 }
 
 impl ApplyLoop {
-    /// Runs until the journal's side hangs up or something fails.
-    pub(crate) fn run(mut self, entries: &Receiver<DurableEntry>, access: &Access) {
-        let _stop = StopsAtEnd(self.shared.clone());
+    /// Runs until the journal's side hangs up, and gives itself back; or until something fails.
+    pub(crate) fn run(
+        mut self,
+        entries: &Receiver<DurableEntry>,
+        access: &Access,
+        answers: &Answers,
+    ) -> Option<ApplyLoop> {
+        let _stop = StopsAtEnd(self.notified.shared.clone());
         loop {
             // Asked before the truncation: a flush that ends in between is handled at the next turn.
             let flushing = self.store.is_flushing();
@@ -82,18 +104,18 @@ impl ApplyLoop {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return Some(self),
             };
             let DurableEntry { index, payload, responders } = entry;
             match self.apply_or_fail(index, &payload) {
                 Ok((replies, tally)) => {
-                    self.shared.meters.applied(&self.kernel, &replies, tally);
-                    self.answers.give(replies, responders);
+                    self.notified.shared.meters.applied(&self.kernel, &replies, tally);
+                    answers.give(replies, responders);
                 }
                 Err(error) => {
                     tracing::error!(%error, index, "cannot apply an entry; the store has stopped");
                     access.stop(&error);
-                    return;
+                    return None;
                 }
             }
         }
@@ -142,7 +164,7 @@ impl ApplyLoop {
     /// Loads the kernel as it was after the last entry.
     fn reload(&mut self) -> Result<(), Halt> {
         let view = self.store.view()?;
-        let loaded = load_kernel(&*view, self.adoption.hosted.clone())?;
+        let loaded = load_kernel(&*view, &self.kernel.keys(), self.adoption.hosted.clone())?;
         self.kernel = loaded.ok_or_else(|| Halt::Inconsistent("an open store is empty".into()))?;
         self.kernel.expect_damage(self.adoption.has_parts());
         Ok(())
@@ -163,27 +185,29 @@ impl ApplyLoop {
         let (revision, before) = (self.kernel.catalogue().revision, self.kernel.applied().commit);
         let effects = self.kernel.apply(self.store.view()?, index, payload)?;
         let commits = (before + 1, self.kernel.applied().commit);
-        let changes = effects.batch.value(&keys().changes(commits.1)).cloned();
-        match self.store.commit(with_copies(effects.batch))? {
+        let changes = effects.batch.value(&self.kernel.keys().changes(commits.1)).cloned();
+        match self.store.commit(with_copies(&self.kernel.keys(), effects.batch))? {
             Committed::Applied(_) => {}
             Committed::ConditionFailed => {
                 return Err(Halt::Inconsistent("the batch of an entry carries no condition, and one failed".into()));
             }
         }
-        self.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);
-        self.agenda.set(effects.next_due);
-        self.waiters.ready(effects.readied.iter().map(|queue| ((queue.space, queue.branch), queue.name.as_str())));
-        self.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
+        self.notified.shared.command_rows.fetch_add(effects.command_rows as u64, Ordering::Relaxed);
+        self.notified.agenda.set(effects.next_due);
+        self.notified
+            .waiters
+            .ready(effects.readied.iter().map(|queue| ((queue.space, queue.branch), queue.name.as_str())));
+        self.notified.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
         if effects.publishes {
-            self.outbox.wake();
+            self.notified.outbox.wake();
         }
         let catalogue_changed = self.kernel.catalogue().revision != revision;
         if catalogue_changed {
-            self.shared.publish_catalogue(self.kernel.catalogue().clone());
+            self.notified.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
         let entry = Arrived { commits, changes, readied: &effects.readied, catalogue_changed };
-        arrived(&self.shared.arrivals, &entry);
-        self.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
+        arrived(&self.notified.shared.arrivals, &entry);
+        self.notified.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.bytes_since_flush += payload.len() as u64;
         if self.bytes_since_flush >= self.replay_bytes_max {
             self.store.start_flush();

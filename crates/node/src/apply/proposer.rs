@@ -12,6 +12,7 @@ use kernel::EntryHeader;
 use crate::clock::Time;
 use crate::error::from_journal;
 use crate::pending::Responder;
+use crate::tenure::Tenure;
 
 /// A command that waits for the journal.
 pub struct Submission {
@@ -35,6 +36,7 @@ pub(crate) struct DurableEntry {
 pub(crate) struct Proposer {
     pub(crate) time: Arc<Time>,
     pub(crate) apply: SyncSender<DurableEntry>,
+    pub(crate) tenure: Arc<Tenure>,
 }
 
 impl Consumer<Submission> for Proposer {
@@ -51,12 +53,20 @@ impl Consumer<Submission> for Proposer {
     }
 
     fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
+        let kind = match error {
+            JournalError::Deposed { .. } | JournalError::TailLost { .. } => {
+                // First: whoever learns that a write was refused must not read what the next owner has changed.
+                self.tenure.end();
+                FailureKind::NotOwner
+            }
+            _ => FailureKind::Stopped,
+        };
         for command in commands {
             let message = error.to_string();
             let failure: Error = match (written, error) {
-                (true, _) => Failure::unknown(FailureKind::Stopped, message).into(),
+                (true, _) => Failure::unknown(kind, message).into(),
                 (false, JournalError::NoSpace { .. }) => from_journal(error),
-                (false, _) => Failure::not_applied(FailureKind::Stopped, message).into(),
+                (false, _) => Failure::not_applied(kind, message).into(),
             };
             command.responder.give(Err(failure));
         }

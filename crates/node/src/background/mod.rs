@@ -16,6 +16,7 @@ use crate::access::Access;
 use crate::background::repeating::Repeating;
 use crate::background::timer::{Agenda, Timer};
 use crate::background::walker::Walker;
+use crate::images::ImageStore;
 use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
 use crate::runs::verifier;
@@ -37,6 +38,7 @@ impl Background {
     pub(crate) fn start(
         access: &Access,
         options: &Options,
+        images: Option<Arc<dyn ImageStore>>,
         agenda: Arc<Agenda>,
         outbox: Arc<Outbox>,
         keeper: Arc<Keeper>,
@@ -51,8 +53,8 @@ impl Background {
         if let Some(plan) = options.scrub_plan() {
             repeating.push(scrubber::start(access.clone(), plan)?);
         }
-        if let Some(plan) = options.images.clone() {
-            repeating.push(imager::start(access.clone(), plan)?);
+        if let (Some(images), Some(plan)) = (images, options.images.clone()) {
+            repeating.push(imager::start(access.clone(), images, plan)?);
         }
         let walker = Walker::start(access.clone(), options.retention_walk_every)?;
         Ok(Self {

@@ -15,7 +15,6 @@ use kv::Readable;
 
 use crate::access::Access;
 use crate::error::{cannot_open, from_halt};
-use crate::shard_keys::keys;
 
 /// Cells examined before others get a turn.
 const HEADS_PER_STEP: usize = 2_000;
@@ -127,7 +126,7 @@ fn look(access: &Access, cursor: Option<&[u8]>) -> Result<(Vec<TrimStep>, Option
     let now_us = access.time().now().wall_us;
     let forgets = access.disk.is_short(access.clock());
     // Whatever cannot be read is kept.
-    find_due(&Readable(&*view), &catalogue, &keys(), now_us, cursor, HEADS_PER_STEP, forgets)
+    find_due(&Readable(&*view), &catalogue, &access.keys(), now_us, cursor, HEADS_PER_STEP, forgets)
         .map_err(|halt| from_halt(&halt))
 }
 

@@ -14,7 +14,6 @@ use kv::{KeyRange, Order, Readable, View};
 use super::{Message, MessageNumber, Publish};
 use crate::access::Access;
 use crate::error::{cannot_open, from_halt, from_kv};
-use crate::shard_keys::keys;
 
 /// Messages published before that is committed.
 const BATCH_MESSAGES: usize = 256;
@@ -119,8 +118,8 @@ fn publish_batch(
     let (view, catalogue) = access.view().map_err(|error| error.to_string())?;
     let mut published = Vec::new();
     let mut held_up = None;
-    'buckets: for bucket in 0..catalogue.buckets.count() {
-        let mut range = KeyRange::prefix(&keys().publish_prefix(bucket));
+    'buckets: for bucket in catalogue.buckets_here() {
+        let mut range = KeyRange::prefix(&access.keys().publish_prefix(bucket));
         if let Some(upto) = published_upto.get(&bucket) {
             range = range.after(upto);
         }

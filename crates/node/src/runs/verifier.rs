@@ -14,7 +14,6 @@ use super::replay::verify_in;
 use crate::access::Access;
 use crate::background::repeating::{Pauses, Repeating};
 use crate::error::from_halt;
-use crate::shard_keys::keys;
 
 /// Events after which it pauses, and for how long.
 const EVENTS_BETWEEN_PAUSES: u64 = 2_000;
@@ -47,7 +46,7 @@ fn walk(access: &Access, findings: &Findings, pauses: &Pauses) -> Result<(), Err
         let mut after: Option<Vec<u8>> = None;
         loop {
             let (view, catalogue) = access.view()?;
-            let page = read::all(&*view, &keys(), &catalogue, place, after.as_deref(), RUNS_AT_ONCE);
+            let page = read::all(&*view, &access.keys(), &catalogue, place, after.as_deref(), RUNS_AT_ONCE);
             let (runs, next) = page.map_err(|halt| from_halt(&halt))?;
             for id in runs {
                 // A separate view: a walk over many runs should not keep the store from discarding history.
@@ -55,7 +54,7 @@ fn walk(access: &Access, findings: &Findings, pauses: &Pauses) -> Result<(), Err
                 let Ok(thing) = catalogue.thing(id.space, id.branch, id.group.as_deref(), &id.name) else {
                     continue;
                 };
-                let Some(verified) = verify_in(&*view, &thing)? else {
+                let Some(verified) = verify_in(&*view, &access.keys(), &thing)? else {
                     continue;
                 };
                 findings.verified.fetch_add(1, Ordering::Relaxed);

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::Error;
+use kernel::Keys;
 use kv::View;
 use session::{ChangedSessions, Stamp};
 use waiting::{Bell, Bells};
 
 use crate::error::from_halt;
 use crate::sessions::census::{EndedSessions, LivingSessions};
-use crate::shard_keys::keys;
 
 /// The state of a session's client, as the node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,17 +86,17 @@ impl Keeper {
     }
 
     /// Takes over the sessions of a view, each with its full time from now on.
-    pub(crate) fn load(&self, view: &dyn View, now: Stamp) -> Result<(), Error> {
+    pub(crate) fn load(&self, view: &dyn View, keys: &Keys, now: Stamp) -> Result<(), Error> {
         let mut lives = self.lock();
         lives.by_session.clear();
-        for found in session::row::sessions(view, &keys().sessions(), 0) {
+        for found in session::row::sessions(view, &keys.sessions(), 0) {
             let (session, row) = found.map_err(|halt| from_halt(&halt))?;
             let timeout_us = if row.broken { 0 } else { row.timeout_us };
             lives.by_session.insert(session, Life::new(now, timeout_us, true));
         }
         lives.next_deadline_us = 0;
         lives.ended = EndedSessions::default();
-        let waiting = session::pushes::waiting(view, &keys().sessions());
+        let waiting = session::pushes::waiting(view, &keys.sessions());
         lives.pushes_waiting = waiting.map_err(|halt| from_halt(&halt))?;
         Ok(())
     }

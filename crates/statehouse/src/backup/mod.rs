@@ -23,8 +23,7 @@ use kernel::{Applied, Catalogue, image};
 use kv::{Gaps, KeyRange, Store, View};
 use node::directory::FilledBy;
 use node::error::{from_halt, from_kv};
-use node::shard::Shard;
-use node::shard_keys::keys;
+use node::parts::{Parts, StoreAtRest};
 
 pub use manifest::{Manifest, MissingRange};
 pub use node::backup_times::BackupTimes;
@@ -32,7 +31,7 @@ pub use node::backup_times::BackupTimes;
 use crate::export;
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::transfer::{HashingReader, HashingWriter, OnProgress, Progress, TransferError, make_or_leave_nothing};
+use crate::transfer::{HashingReader, HashingWriter, KEYS, OnProgress, Progress, TransferError, make_or_leave_nothing};
 
 /// A backup that was written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +82,7 @@ impl Prepared {
     /// Chooses everything committed so far.
     pub fn new(house: &Statehouse) -> Result<Self, TransferError> {
         let (view, catalogue) = house.shard.view()?;
-        let applied = node::image::applied(&*view)?;
+        let applied = node::image::applied(&*view, &KEYS)?;
         Ok(Self { view, catalogue, applied, store_id: house.id(), made_us: house.shard.clock().wall_us() })
     }
 
@@ -96,7 +95,7 @@ impl Prepared {
     fn measure(&self) -> Result<Manifest, TransferError> {
         let mut sink = Counted(0);
         let (rows, damaged) =
-            image::write_readable(&*self.view, &keys(), &mut sink).map_err(TransferError::from_image)?;
+            image::write_readable(&*self.view, &KEYS, &mut sink).map_err(TransferError::from_image)?;
         let missing = damaged.iter().map(|damaged| {
             let (from, to) = describe_range(&damaged.range, &self.catalogue);
             let without = |key: &[u8]| key.get(GENERATION_BYTES..).unwrap_or_default().to_vec();
@@ -126,7 +125,7 @@ impl Prepared {
         let mut all = HashingWriter::new(&mut out);
         manifest.write(&mut all)?;
         let mut image = HashingWriter::new(&mut all);
-        let (rows, _) = image::write_readable(&*self.view, &keys(), &mut image).map_err(TransferError::from_image)?;
+        let (rows, _) = image::write_readable(&*self.view, &KEYS, &mut image).map_err(TransferError::from_image)?;
         let (image_bytes, image_sha256) = (image.bytes, image.so_far());
         if (rows, image_bytes) != (manifest.rows, manifest.image_bytes) {
             return Err(TransferError::damaged(
@@ -176,9 +175,9 @@ pub fn verify_deep(input: &mut dyn Read, beside: &Path, on_progress: OnProgress<
 pub fn restore(path: &Path, input: &mut dyn Read, on_progress: OnProgress<'_>) -> Result<Backup, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
-        let created = Shard::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
+        let created = Parts::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
             let restored = read(input, on_progress, |image| {
-                image::restore(image, store, &keys()).map_err(TransferError::from_image)
+                image::restore(image, store, &KEYS).map_err(TransferError::from_image)
             });
             // The directory becomes complete only after this, so a backup damaged at its end never becomes one.
             let buckets = match &restored {
@@ -213,14 +212,14 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
     let (lines, rebuilt) = (beside(".lines"), beside(".rebuilt"));
     let build = || {
         let mut out = io::BufWriter::new(node::directory::owner_only::create_new(&lines)?);
-        let store = Shard::store_at_rest(path, &Options::default())?;
+        let store = StoreAtRest::open(path, &Options::default())?;
         let view = store.view().map_err(|error| from_kv(&error))?;
         let gaps = manifest.missing.iter().map(|range| {
             let end = range.keys.end.as_deref().unwrap_or_default();
-            KeyRange::between(&*keys().in_generation(&range.keys.start), &*keys().in_generation(end))
+            KeyRange::between(&*KEYS.in_generation(&range.keys.start), &*KEYS.in_generation(end))
         });
         let view = Gaps::new(&*view, gaps.collect());
-        let catalogue = Catalogue::load(&view, &keys())?;
+        let catalogue = Catalogue::load(&view, &KEYS)?;
         let source = export::Source { view: &view, catalogue: &catalogue, release: &manifest.release };
         source.write(None, &mut out, &mut |_| {})?;
         out.flush()?;
@@ -240,13 +239,13 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
 /// That the state in the store is the one that the manifest speaks of.
 fn check_state(store: &dyn Store, manifest: &Manifest) -> Result<kernel::Buckets, Error> {
     let view = store.view().map_err(|error| from_kv(&error))?;
-    let applied = node::image::applied(&*view)?;
+    let applied = node::image::applied(&*view, &KEYS)?;
     if (applied.commit, applied.index, applied.hash) != (manifest.commit, manifest.applied_index, manifest.effects_hash)
     {
         let message = format!("the backup has commit {}, but its image has {}", manifest.commit, applied.commit);
         return Err(contract::Failure::not_applied(contract::FailureKind::Corrupt, message).into());
     }
-    let catalogue = Catalogue::load(&*view, &keys()).map_err(|halt| from_halt(&halt))?;
+    let catalogue = Catalogue::load(&*view, &KEYS).map_err(|halt| from_halt(&halt))?;
     Ok(catalogue.buckets)
 }
 
@@ -263,11 +262,11 @@ fn check_restored(path: &Path, backup: &Backup) -> Result<(), TransferError> {
 /// SHA-256 over the image of a directory that is not open: nothing is replayed and nothing expires. It is the complete
 /// state only for a directory that was restored or imported and never opened since.
 pub fn image_of_directory(path: &Path) -> Result<[u8; 32], TransferError> {
-    let store = Shard::store_at_rest(path, &Options::default())?;
+    let store = StoreAtRest::open(path, &Options::default())?;
     let view = store.view().map_err(|error| from_kv(&error))?;
     let mut sink = io::sink();
     let mut image = HashingWriter::new(&mut sink);
-    image::write(&*view, &keys(), &mut image).map_err(TransferError::from_image)?;
+    image::write(&*view, &KEYS, &mut image).map_err(TransferError::from_image)?;
     Ok(image.so_far())
 }
 

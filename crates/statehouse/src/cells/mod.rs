@@ -23,7 +23,6 @@ use kernel::{Answer, Body, Catalogue, CellAct, Op, OpOutcome, Transact, ValueRef
 use kv::View;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
-use node::shard_keys::keys;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{outcome, written};
@@ -181,7 +180,7 @@ impl Cells {
         self.check_names(cell)?;
         let (view, catalogue, ids) = self.scope.view()?;
         let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), cell)?;
-        read(&ViewCells { view: &*view, keys: keys() }, &id).map_err(|halt| from_halt(&halt))
+        read(&ViewCells { view: &*view, keys: self.scope.shard.keys() }, &id).map_err(|halt| from_halt(&halt))
     }
 
     fn propose<T>(&self, cell: &str, op: Op<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
@@ -216,7 +215,7 @@ pub(crate) fn list_cells(
     prefix: &str,
     page: &ListPage,
 ) -> Result<Listed, Error> {
-    let listed = list::list(view, &keys(), catalogue, (ids.space, ids.branch), groups, prefix, page);
+    let listed = list::list(view, &ids.keys, catalogue, (ids.space, ids.branch), groups, prefix, page);
     listed.map_err(|halt| from_halt(&halt))
 }
 

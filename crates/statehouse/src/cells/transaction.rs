@@ -8,7 +8,6 @@ use kernel::OpOutcome;
 use kernel::cells::{ViewCells, get};
 use kernel::names::InGroup;
 use node::error::{from_halt, unexpected_answer};
-use node::shard_keys::keys;
 
 use super::after_prefix::after_prefix;
 use super::commit::{OwnCellGuard, OwnCellOp};
@@ -26,7 +25,7 @@ impl Transaction {
     pub fn get_versioned(&mut self, cell: &str) -> Result<Option<Versioned>, Error> {
         self.read(Subject::Cell, cell, self.cell_unchanged(cell))?;
         let seen = self.seen();
-        let cells = ViewCells { view: seen.view, keys: keys() };
+        let cells = ViewCells { view: seen.view, keys: seen.ids.keys };
         let found = get::get_versioned(&cells, &seen.thing(cell)?).map_err(|halt| from_halt(&halt))?;
         Ok(found.map(not_yet_committed))
     }

@@ -18,7 +18,7 @@ impl Cells {
     pub fn watch(&self, prefix: &str) -> Result<Watch<Versioned>, Error> {
         listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
-        let cursor = node::image::applied(&*view)?.commit;
+        let cursor = node::image::applied(&*view, &self.scope.shard.keys())?.commit;
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
         let changes = self.changes().with_prefix(&prefix);
         let mut after = None;

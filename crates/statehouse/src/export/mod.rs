@@ -19,14 +19,13 @@ use kernel::{Applied, Catalogue, portable};
 use kv::View;
 use node::apply::copies::load_catalogue;
 use node::error::from_kv;
-use node::shard::Shard;
-use node::shard_keys::keys;
+use node::parts::StoreAtRest;
 
 pub(crate) use line::{BYTES, JSON};
 
 use crate::house::Statehouse;
 use crate::options::Options;
-use crate::transfer::{HashingWriter, OnProgress, Progress, TransferError, hex};
+use crate::transfer::{HashingWriter, KEYS, OnProgress, Progress, TransferError, hex};
 use line::Line;
 
 /// The format written, and the only one read.
@@ -108,11 +107,11 @@ impl Prepared {
     pub fn new(house: &Statehouse, space: Option<&str>) -> Result<Self, TransferError> {
         let (view, _) = house.shard.view()?;
         // The catalogue that belongs to this very view.
-        let catalogue = std::sync::Arc::new(load_catalogue(&*view)?);
+        let catalogue = std::sync::Arc::new(load_catalogue(&*view, &KEYS)?);
         if let Some(space) = space {
             catalogue.space_named(space).map_err(contract::Error::from)?;
         }
-        let commit = node::image::applied(&*view)?.commit;
+        let commit = node::image::applied(&*view, &KEYS)?.commit;
         Ok(Self { view, catalogue, space: space.map(str::to_owned), commit })
     }
 
@@ -135,9 +134,9 @@ pub fn write_directory(
     out: &mut dyn Write,
     on_progress: OnProgress<'_>,
 ) -> Result<Exported, TransferError> {
-    let store = Shard::store_at_rest(path, &Options::default())?;
+    let store = StoreAtRest::open(path, &Options::default())?;
     let view = store.view().map_err(|error| from_kv(&error))?;
-    let catalogue = Catalogue::load(&*view, &keys())?;
+    let catalogue = Catalogue::load(&*view, &KEYS)?;
     let source = Source { view: &*view, catalogue: &catalogue, release: env!("CARGO_PKG_VERSION") };
     source.write(None, out, on_progress)
 }
@@ -158,7 +157,7 @@ impl Source<'_> {
         on_progress: OnProgress<'_>,
     ) -> Result<Exported, TransferError> {
         let catalogue = self.catalogue;
-        let applied: Applied = node::image::applied(self.view)?;
+        let applied: Applied = node::image::applied(self.view, &KEYS)?;
         let only = space.map(|space| catalogue.space_named(space)).transpose().map_err(contract::Error::from)?;
         let mut written = Lines { out: HashingWriter::new(out), counts: BTreeMap::new() };
         written.put(kinds::HEADER, lines::header(self.release, space, &applied, catalogue))?;
@@ -172,7 +171,7 @@ impl Source<'_> {
             written.put(kinds::MACHINE, lines::machine(number, version))?;
         }
         let total = u64::from(catalogue.buckets.count());
-        let missing = portable::walk(self.view, &keys(), catalogue, only, &mut |item| {
+        let missing = portable::walk(self.view, &KEYS, catalogue, only, &mut |item| {
             if let portable::Item::Bucket(bucket) = item {
                 on_progress(Progress { done: (*bucket).into(), total: Some(total) });
             }

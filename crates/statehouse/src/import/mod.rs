@@ -18,14 +18,13 @@ use kernel::{Buckets, Catalogue};
 use kv::Store;
 use node::directory::FilledBy;
 use node::error::{from_halt, from_kv};
-use node::shard::Shard;
-use node::shard_keys::keys;
+use node::parts::Parts;
 use serde_json::Value as JsonValue;
 use sha2::{Digest, Sha256};
 
 use crate::export::{Exported, Source, kinds};
 use crate::options::Options;
-use crate::transfer::{OnProgress, Progress, TransferError, hex, make_or_leave_nothing};
+use crate::transfer::{KEYS, OnProgress, Progress, TransferError, hex, make_or_leave_nothing};
 use catalogue::Header;
 use items::Unput;
 use object::Object;
@@ -38,7 +37,7 @@ pub const LINE_BYTES_MAX: u64 = 64 << 20;
 pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
-        let created = Shard::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
+        let created = Parts::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
             let (imported, buckets) = match fill(store, input, on_progress) {
                 Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
                 // The directory is abandoned; the error is reported below.
@@ -88,7 +87,7 @@ fn fill(
     };
     catalogue.complete().map_err(|wrong| line.wrong(wrong))?;
     let buckets = catalogue.buckets;
-    let mut builder = Builder::new(store, keys(), catalogue, header.applied).map_err(from_build)?;
+    let mut builder = Builder::new(store, KEYS, catalogue, header.applied).map_err(from_build)?;
     while line.kind() != kinds::FOOTER {
         items::put(&mut builder, line.kind(), line.object()?).map_err(|unput| match unput {
             Unput::Wrong(wrong) => line.wrong(&wrong),
@@ -107,7 +106,7 @@ fn fill(
 /// Checks that exporting the imported store gives the same bytes.
 fn compare(store: &dyn Store, header: &Header, imported: &Exported) -> Result<(), TransferError> {
     let view = store.view().map_err(|error| from_kv(&error))?;
-    let catalogue = Catalogue::load(&*view, &keys())?;
+    let catalogue = Catalogue::load(&*view, &KEYS)?;
     let source = Source { view: &*view, catalogue: &catalogue, release: &header.release };
     let again = source.write(header.space.as_deref(), &mut io::sink(), &mut |_| {})?;
     if (again.bytes, again.sha256, &again.counts) != (imported.bytes, imported.sha256, &imported.counts) {

@@ -20,7 +20,6 @@ use node::arrivals::Topic;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
 use node::sessions::requests::InSession;
-use node::shard_keys::keys;
 use waiting::{Waited, Wanted, block_on};
 
 use super::{Records, borrowed, owned, owned_patches};
@@ -197,7 +196,7 @@ impl Records {
     /// Whether there may be a record for a claim that is executed once, or its answer is already settled.
     fn is_worth_executing(&self, prefix: &str, session: u64, request: u64) -> Result<bool, Error> {
         let (view, _, ids) = self.scope.view()?;
-        let keys = keys();
+        let keys = self.scope.shard.keys();
         let read = || {
             let settled = session::status::is_settled(&*view, &keys.sessions(), session, request)?;
             let queue = QueueId { space: ids.space, branch: ids.branch, name: prefix };
@@ -364,7 +363,7 @@ fn read_claimed(answer: Answer, catalogue: &Catalogue) -> Result<Option<Vec<Clai
 fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
     let ClaimedOutcome { name, group, space, stamp, row } = claimed;
     let id = ThingId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
-    let record = whole_record(&row, &id, catalogue, keys(), stamp).map_err(|halt| from_halt(&halt))?;
+    let record = whole_record(&row, &id, catalogue, stamp).map_err(|halt| from_halt(&halt))?;
     let lease = record.holder.as_ref().map_or(Duration::ZERO, |holder| holder.lease_left);
     Ok(Claimed::new(name, group, lease, record))
 }

@@ -4,16 +4,15 @@ use contract::limits::SCAN_ROWS_MAX;
 use contract::records::filter::Filter;
 use contract::records::{Counts, Record, Scanned};
 use contract::{Error, Value};
-use kernel::Catalogue;
 use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
+use kernel::{Catalogue, Keys};
 use kv::View;
 use node::error::from_halt;
-use node::shard_keys::keys;
 use session::{Halt, Stamp};
 
 use super::attempts::check_queue_prefix;
@@ -58,8 +57,14 @@ impl ScanOptions {
 }
 
 /// A page of records of a view; remaining times are counted from `now`.
-pub(crate) fn scan_view(view: &dyn View, catalogue: &Catalogue, now: Stamp, scan: &Scan<'_>) -> Result<Scanned, Error> {
-    let read = || ViewRecords::new(view, keys(), catalogue)?.at(now).scan(scan);
+pub(crate) fn scan_view(
+    view: &dyn View,
+    keys: Keys,
+    catalogue: &Catalogue,
+    now: Stamp,
+    scan: &Scan<'_>,
+) -> Result<Scanned, Error> {
+    let read = || ViewRecords::new(view, keys, catalogue)?.at(now).scan(scan);
     Ok(read().map_err(|halt| from_halt(&halt))??)
 }
 
@@ -79,7 +84,7 @@ impl Records {
         let (view, catalogue) = self.scope.shard.view()?;
         let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
         let now = || self.scope.shard.now();
-        let read = || read(&ViewRecords::new(&*view, keys(), &catalogue)?, &id, &now);
+        let read = || read(&ViewRecords::new(&*view, self.scope.shard.keys(), &catalogue)?, &id, &now);
         read().map_err(|halt| from_halt(&halt))
     }
 
@@ -145,7 +150,7 @@ impl Records {
             rows_max: SCAN_ROWS_MAX,
             cursor: options.cursor.as_deref(),
         };
-        scan_view(&*view, &catalogue, self.scope.shard.now(), &scan)
+        scan_view(&*view, self.scope.shard.keys(), &catalogue, self.scope.shard.now(), &scan)
     }
 
     /// The number of records of each type and state, for the queues whose names start with `prefix` (the name of a queue,
@@ -158,8 +163,10 @@ impl Records {
         let place = (ids.space, ids.branch);
         let queue = QueueId { space: ids.space, branch: ids.branch, name: prefix };
         let counts = match groups {
-            InGroup::Named(group) => count_group(&*view, &keys(), &catalogue, place, group, prefix, SCAN_ROWS_MAX),
-            _ => count_states(&*view, &keys(), &catalogue, queue).map(Ok),
+            InGroup::Named(group) => {
+                count_group(&*view, &self.scope.shard.keys(), &catalogue, place, group, prefix, SCAN_ROWS_MAX)
+            }
+            _ => count_states(&*view, &self.scope.shard.keys(), &catalogue, queue).map(Ok),
         };
         Ok(counts.map_err(|halt| from_halt(&halt))??)
     }

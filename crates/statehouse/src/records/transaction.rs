@@ -6,7 +6,6 @@ use kernel::OpOutcome;
 use kernel::keys::ThingId;
 use kernel::records::get::ViewRecords;
 use node::error::{from_halt, unexpected_answer};
-use node::shard_keys::keys;
 use session::Halt;
 
 use super::attempts::retry;
@@ -71,7 +70,7 @@ impl TransactionRecords<'_> {
         let seen = self.transaction.seen();
         let id = seen.thing(record)?;
         let records =
-            ViewRecords::new(seen.view, keys(), seen.catalogue).map(|records| records.existing_at(seen.stamp));
+            ViewRecords::new(seen.view, seen.ids.keys, seen.catalogue).map(|records| records.existing_at(seen.stamp));
         records.and_then(|records| read(&records, &id)).map_err(|halt| from_halt(&halt))
     }
 

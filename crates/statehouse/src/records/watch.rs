@@ -36,7 +36,7 @@ impl Records {
     pub fn watch(&self, prefix: &str) -> Result<Watch<Record>, Error> {
         listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
-        let cursor = node::image::applied(&*view)?.commit;
+        let cursor = node::image::applied(&*view, &self.scope.shard.keys())?.commit;
         let now = self.scope.shard.now();
         let (group, prefix) = (self.group.clone(), prefix.to_owned());
         let changes = self.changes().with_prefix(&prefix);
@@ -53,7 +53,7 @@ impl Records {
                 rows_max: SCAN_ROWS_MAX,
                 cursor: cursor_of_list.as_deref(),
             };
-            let scanned = scan_view(&*view, &catalogue, now, &scan)?;
+            let scanned = scan_view(&*view, ids.keys, &catalogue, now, &scan)?;
             cursor_of_list = scanned.cursor;
             Ok((scanned.records, cursor_of_list.is_some()))
         };

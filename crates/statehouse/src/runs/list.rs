@@ -11,7 +11,6 @@ use kernel::names::InGroup;
 use kernel::runs::list::{ListedRuns, RunFilter, RunPage, ViewRuns};
 use kernel::runs::read;
 use node::error::from_halt;
-use node::shard_keys::keys;
 
 use super::Runs;
 use crate::paging::{check_page, listed_groups};
@@ -119,7 +118,7 @@ impl Runs {
             quiet_since_us: self.scope.shard.now().wall_us.saturating_sub(micros(list.quiet_for)),
         };
         let page = RunPage { limit: list.limit.max(1), rows_max: SCAN_ROWS_MAX, cursor: list.cursor.as_deref() };
-        let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+        let runs = ViewRuns { view: &*view, keys: self.scope.shard.keys(), catalogue: &catalogue };
         Ok(runs.list(&filter, &page).map_err(|halt| from_halt(&halt))??)
     }
 
@@ -130,7 +129,7 @@ impl Runs {
         let mut after = None;
         loop {
             let place = (ids.space, ids.branch);
-            let page = read::all(&*view, &keys(), &catalogue, place, after.as_deref(), NAMES_AT_ONCE);
+            let page = read::all(&*view, &self.scope.shard.keys(), &catalogue, place, after.as_deref(), NAMES_AT_ONCE);
             let (runs, next) = page.map_err(|halt| from_halt(&halt))?;
             names.extend(runs.into_iter().filter(|run| run.group.is_none()).map(|run| run.name));
             after = match next {
@@ -146,11 +145,12 @@ impl Runs {
         let groups = listed_groups(self.group.as_deref())?;
         let (view, catalogue, ids) = self.scope.view()?;
         if let InGroup::Named(group) = groups {
-            let runs = ViewRuns { view: &*view, keys: keys(), catalogue: &catalogue };
+            let runs = ViewRuns { view: &*view, keys: self.scope.shard.keys(), catalogue: &catalogue };
             let counts = runs.counts_of_group((ids.space, ids.branch), group, SCAN_ROWS_MAX);
             return Ok(counts.map_err(|halt| from_halt(&halt))??);
         }
-        let found = read::counts(&*view, &keys(), ids.space, ids.branch).map_err(|halt| from_halt(&halt))?;
+        let found =
+            read::counts(&*view, &self.scope.shard.keys(), ids.space, ids.branch).map_err(|halt| from_halt(&halt))?;
         Ok(found.into_iter().map(|(run_type, status, count)| ((run_type, status), count)).collect())
     }
 }

@@ -11,7 +11,6 @@ use contract::{Error, Followed, Subject, Value};
 use kernel::changes::{Filter, changes_after};
 use kernel::names::InGroup;
 use node::error::from_halt;
-use node::shard_keys::keys;
 
 use super::projector::{CURSOR, CURSORS};
 use crate::house::Statehouse;
@@ -74,7 +73,7 @@ impl Statehouse {
         let read = |cursor, subject| {
             let (space, branch, group, prefix) = (ids.space, ids.branch, InGroup::Own, "");
             let filter = Filter { space, branch, subject, group, prefix };
-            changes_after(&*view, &keys(), cursor, &filter, 1).map_err(|halt| from_halt(&halt))
+            changes_after(&*view, &self.shard.keys(), cursor, &filter, 1).map_err(|halt| from_halt(&halt))
         };
         let age = |at_us: u64| Duration::from_micros(now_us.saturating_sub(at_us));
         Ok(match read(cursor, Some(Subject::Run))? {

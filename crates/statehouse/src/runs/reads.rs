@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use contract::runs::{Fetched, RunSnapshot};
 use contract::{Error, Rejection, RunRejection};
-use kernel::Catalogue;
 use kernel::keys::ThingId;
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
+use kernel::{Catalogue, Keys};
 use kv::View;
 use node::error::from_halt;
 use node::runs::replay::{Verified, fetch, replay, verify};
-use node::shard_keys::keys;
 
 use super::Runs;
 use crate::paging::check_page;
@@ -22,6 +21,7 @@ struct InView {
     catalogue: Arc<Catalogue>,
     space: u32,
     branch: u32,
+    keys: Keys,
 }
 
 impl InView {
@@ -30,7 +30,7 @@ impl InView {
     }
 
     fn head(&self, id: &ThingId<'_>) -> Result<RunHead, Error> {
-        Ok(read::head(&*self.view, &keys(), id).map_err(|halt| from_halt(&halt))??)
+        Ok(read::head(&*self.view, &self.keys, id).map_err(|halt| from_halt(&halt))??)
     }
 }
 
@@ -38,7 +38,7 @@ impl Runs {
     fn in_view(&self, run: &str) -> Result<InView, Error> {
         self.prepare(run)?;
         let (view, catalogue, ids) = self.scope.view()?;
-        Ok(InView { view, catalogue, space: ids.space, branch: ids.branch })
+        Ok(InView { view, catalogue, space: ids.space, branch: ids.branch, keys: ids.keys })
     }
 
     /// The events after a sequence, ascending, at most `limit` (1 to 1,000), with the run's last sequence.
@@ -47,7 +47,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        fetch(&*view.view, &id, &head, after, limit)
+        fetch(&*view.view, &view.keys, &id, &head, after, limit)
     }
 
     /// The last event committed before a time, in µs since 1970; 0 if there is none. [`fetch`](Self::fetch) from there
@@ -56,7 +56,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        read::seq_before(&*view.view, &keys(), &id, &head, wall_us).map_err(|halt| from_halt(&halt))
+        read::seq_before(&*view.view, &view.keys, &id, &head, wall_us).map_err(|halt| from_halt(&halt))
     }
 
     /// The projection; none if the run does not exist. It is in the same commit as the last event.
@@ -67,7 +67,7 @@ impl Runs {
             Err(Error::Rejected(Rejection::Run(RunRejection::NoSuchRun { .. }))) => return Ok(None),
             other => other?,
         };
-        read::snapshot(&*view.view, &keys(), &id, &head).map(Some).map_err(|halt| from_halt(&halt))
+        read::snapshot(&*view.view, &view.keys, &id, &head).map(Some).map_err(|halt| from_halt(&halt))
     }
 
     /// The projection, rebuilt from all events.
@@ -75,7 +75,7 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        replay(&*view.view, &id, &head)
+        replay(&*view.view, &view.keys, &id, &head)
     }
 
     /// Compares the projection with its events, at one view.
@@ -83,6 +83,6 @@ impl Runs {
         let view = self.in_view(run)?;
         let id = view.id(self, run)?;
         let head = view.head(&id)?;
-        verify(&*view.view, &id, &head)
+        verify(&*view.view, &view.keys, &id, &head)
     }
 }

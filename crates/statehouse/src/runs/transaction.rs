@@ -5,7 +5,6 @@ use contract::{Error, Rejection, RunRejection, Subject, names};
 use kernel::runs::read;
 use kernel::runs::row::RunHead;
 use node::error::from_halt;
-use node::shard_keys::keys;
 
 use super::AppendOptions;
 use super::commit::{OwnAppend, OwnRunGuard};
@@ -56,7 +55,7 @@ impl TransactionRuns<'_> {
         check_page(limit)?;
         let head = self.head(run)?.ok_or_else(|| Rejection::Run(RunRejection::NoSuchRun { run: run.to_owned() }))?;
         let seen = self.transaction.seen();
-        let fetched = read::fetch(seen.view, &keys(), &seen.thing(run)?, &head, after, limit);
+        let fetched = read::fetch(seen.view, &seen.ids.keys, &seen.thing(run)?, &head, after, limit);
         fetched.map_err(|halt| from_halt(&halt))
     }
 
@@ -64,7 +63,7 @@ impl TransactionRuns<'_> {
     pub fn snapshot(&mut self, run: &str) -> Result<Option<RunSnapshot>, Error> {
         let Some(head) = self.head(run)? else { return Ok(None) };
         let seen = self.transaction.seen();
-        read::snapshot(seen.view, &keys(), &seen.thing(run)?, &head).map(Some).map_err(|halt| from_halt(&halt))
+        read::snapshot(seen.view, &seen.ids.keys, &seen.thing(run)?, &head).map(Some).map_err(|halt| from_halt(&halt))
     }
 
     /// Appends an event; a run that does not exist is created. If the event is already there, it is refused as `KeyReused`,
@@ -85,7 +84,7 @@ impl TransactionRuns<'_> {
 
     fn seen_head(&self, run: &str) -> Result<Option<RunHead>, Error> {
         let seen = self.transaction.seen();
-        match read::head(seen.view, &keys(), &seen.thing(run)?).map_err(|halt| from_halt(&halt))? {
+        match read::head(seen.view, &seen.ids.keys, &seen.thing(run)?).map_err(|halt| from_halt(&halt))? {
             Ok(head) => Ok(Some(head)),
             Err(Rejection::Run(RunRejection::NoSuchRun { .. })) => Ok(None),
             Err(rejection) => Err(rejection.into()),

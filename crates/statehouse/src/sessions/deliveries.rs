@@ -15,7 +15,6 @@ use node::arrivals::Listener;
 use node::error::from_halt;
 use node::sessions::keeper::LifeState;
 use node::shard::Shard;
-use node::shard_keys::keys;
 use waiting::{Bell, Rung};
 
 use crate::changes::{Changes, unchanged_before};
@@ -214,8 +213,13 @@ impl Deliveries {
             return Err(self.shard.why_stopped());
         }
         let (view, _) = self.shard.view()?;
-        let found =
-            ::session::pushes::pushes_after(&*view, &keys().sessions(), self.session, self.read, PUSHES_AT_ONCE);
+        let found = ::session::pushes::pushes_after(
+            &*view,
+            &self.shard.keys().sessions(),
+            self.session,
+            self.read,
+            PUSHES_AT_ONCE,
+        );
         let found = found.map_err(|halt| from_halt(&halt))?;
         if let (Some(first), Some(last)) = (found.first(), found.last()) {
             if self.read <= self.acknowledged {

@@ -11,7 +11,6 @@ use kernel::{Answer, HostedCommand, OpOutcome};
 use kv::{View, Writer};
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
-use node::shard_keys::keys;
 
 use super::portable::PortableSessions;
 use crate::admission::Scope;
@@ -73,7 +72,7 @@ impl<M: UserMachine> MachineGroup<M> {
     pub fn view(&self) -> Result<UserView<Arc<dyn View>>, Error> {
         let (view, catalogue, ids) = self.scope.view()?;
         let id = hosted_id(&catalogue, ids.space, M::NUMBER, &self.group)?;
-        Ok(UserView::new(view, keys().hosted(&id)))
+        Ok(UserView::new(view, self.scope.shard.keys().hosted(&id)))
     }
 }
 

@@ -22,7 +22,6 @@ use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
 use node::sessions::requests::{InSession, Numbers};
 use node::shard::Shard;
-use node::shard_keys::keys;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
@@ -172,14 +171,14 @@ impl Sessions {
     /// The stored state of a session; none if it does not exist.
     pub fn status(&self, session: u64) -> Result<Option<SessionStatus>, Error> {
         let (view, _) = self.shard.view()?;
-        ::session::status::status(&*view, &keys().sessions(), session).map_err(|halt| from_halt(&halt))
+        ::session::status::status(&*view, &self.shard.keys().sessions(), session).map_err(|halt| from_halt(&halt))
     }
 
     /// The numbers of the sessions after one, at most `limit`.
     pub fn list(&self, after: u64, limit: usize) -> Result<Vec<u64>, Error> {
         check_page(limit)?;
         let (view, _) = self.shard.view()?;
-        let found = ::session::row::sessions(&*view, &keys().sessions(), after).take(limit);
+        let found = ::session::row::sessions(&*view, &self.shard.keys().sessions(), after).take(limit);
         found.map(|row| row.map(|(session, _)| session)).collect::<Result<_, _>>().map_err(|halt| from_halt(&halt))
     }
 
@@ -218,13 +217,14 @@ impl Sessions {
     /// Whether any push is unacknowledged. A hint: it may have changed by now.
     pub fn has_pending(&self) -> Result<bool, Error> {
         let (view, _) = self.shard.view()?;
-        ::session::pushes::has_pending(&*view, &keys().sessions()).map_err(|halt| from_halt(&halt))
+        ::session::pushes::has_pending(&*view, &self.shard.keys().sessions()).map_err(|halt| from_halt(&halt))
     }
 
     /// Whether any push may have been last sent before a wall time, in µs. A hint: it may have changed by now.
     pub fn has_overdue(&self, sent_before_us: u64) -> Result<bool, Error> {
         let (view, _) = self.shard.view()?;
-        ::session::pushes::has_overdue(&*view, &keys().sessions(), sent_before_us).map_err(|halt| from_halt(&halt))
+        ::session::pushes::has_overdue(&*view, &self.shard.keys().sessions(), sent_before_us)
+            .map_err(|halt| from_halt(&halt))
     }
 }
 

@@ -121,7 +121,7 @@ fn what_is_imported_has_the_same_rows_and_is_exported_as_the_same_bytes() {
 fn image_at_rest(path: &Path, out: &mut Vec<u8>) {
     let store = storage::TreeStore::open(&path.join("store"), &Default::default()).expect("a store");
     let view = kv::Store::view(&store).expect("a view");
-    kernel::image::write(&*view, &kernel::Keys::new(1, 0), out).expect("an image");
+    kernel::image::write(&*view, &kernel::Keys::new(1, kernel::BucketRange::ALL), out).expect("an image");
 }
 
 /// Keys that only one has. Values of common keys must be equal, except for approximate ones: the times of entries in

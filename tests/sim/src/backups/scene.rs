@@ -135,7 +135,7 @@ impl Scene {
     }
 
     fn check_rows(&self, directory: &Path) -> Result<(), String> {
-        let keys = Keys::new(1, 0);
+        let keys = Keys::new(1, kernel::BucketRange::ALL);
         let image = {
             let store = TreeStore::open(&directory.join("store"), &storage::Options::default());
             let store = store.map_err(|error| error.to_string())?;

@@ -20,6 +20,8 @@ const LIST: &str = include_str!("../../../../docs/errors/README.md");
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1004", "crates/statehouse/tests/transactions.rs", "two_groups_in_one_transaction_are_refused_with_what_to_do"),
     ("SH-1009", "crates/kernel/tests/catalogue_behind.rs", "a_command_that_was_checked_against_a_newer_catalogue"),
+    ("SH-1020", "crates/kernel/src/kernel/tests.rs", "a_thing_is_written_by_the_shard_that_owns_its_bucket"),
+    ("SH-2008", "crates/node/src/tenure.rs", "it_holds_until_its_end_and_not_at_it"),
     ("SH-1011", "crates/statehouse/tests/transactions.rs", "limits_on_writes_reads_and_age_are_named"),
     ("SH-1012", "crates/statehouse/tests/seed.rs", "the_seed_commands_give_the_seed_outputs_with_and_without"),
     ("SH-1040", LIMITS, "SH-1040"),

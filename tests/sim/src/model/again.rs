@@ -17,13 +17,13 @@ pub(crate) fn apply_again(
 ) -> Result<(), String> {
     let reload_one_in = random.pick(&[1, 5, 50, u64::MAX]);
     let plan = Plan::draw(random);
-    let mut twin = Instance::genesis(&plan, Keys::new(12_345, 0), buckets)?;
+    let mut twin = Instance::genesis(&plan, Keys::new(12_345, kernel::BucketRange::ALL), buckets)?;
     for (number, (entry, hash)) in entries.iter().zip(hashes).enumerate() {
         twin.apply(entry)?;
         same(|| format!("the hash after entry {}, applied again", number + 1), &twin.kernel.applied().hash, hash)?;
         if Some(number) == middle {
             let plan = Plan::draw(random);
-            twin = Instance::restore(&plan, Keys::new(77, 0), &twin.image()?.0)?;
+            twin = Instance::restore(&plan, Keys::new(77, kernel::BucketRange::ALL), &twin.image()?.0)?;
         } else if random.one_in(reload_one_in) {
             twin.reload()?;
         } else if random.one_in(60) {

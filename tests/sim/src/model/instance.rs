@@ -219,7 +219,7 @@ pub(crate) fn write_image(view: &dyn View, keys: Keys) -> Result<(Vec<u8>, u64),
 
 /// How many rows an image has beside those of the change feed.
 pub(crate) fn rows_beside_feed(mut image: &[u8]) -> Result<u64, String> {
-    let (store, keys) = (MemoryStore::new(), Keys::new(1, 0));
+    let (store, keys) = (MemoryStore::new(), Keys::new(1, kernel::BucketRange::ALL));
     image::restore(&mut image, &store, &keys).map_err(text)?;
     Ok(write_image(&*store.view().map_err(text)?, keys)?.1)
 }

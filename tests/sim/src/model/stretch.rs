@@ -66,7 +66,7 @@ impl Course<'_> {
         let mut random = Random::new(seed);
         let buckets = Buckets::new(random.pick(&[1, 2, 8, 64])).expect("a power of two");
         let plan = Plan::draw(&mut random);
-        let instance = Instance::genesis(&plan, Keys::new(1, 0), buckets)?;
+        let instance = Instance::genesis(&plan, Keys::new(1, kernel::BucketRange::ALL), buckets)?;
         let habits = Habits::draw(&mut random, self.about, self.crowd);
         let clients = Clients::new(habits.clients(&mut random), &mut random);
         let mut stretch = Stretch {

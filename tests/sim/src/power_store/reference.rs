@@ -14,8 +14,6 @@ use kv::{KeyRange, MemoryStore, Order, Store, View};
 use super::operation::{Kind, Operation};
 use super::workload;
 
-/// The one shard of a library's directory: its keys.
-const KEYS: (u32, u16) = (1, 0);
 /// What an entry's frame has after its first eight bytes.
 const ENTRY_MAGIC: &[u8] = b"SHentry\x01";
 const ENTRY_MAGIC_OFFSET: usize = 8;
@@ -72,7 +70,7 @@ fn hash(key: &[u8], value: &[u8]) -> u64 {
 }
 
 pub(super) fn keys() -> Keys {
-    Keys::new(KEYS.0, KEYS.1)
+    Keys::new(1, kernel::BucketRange::ALL)
 }
 
 /// Follows the entries of one process after the other.

@@ -64,6 +64,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         "SH-1006" => Rejection::NoSuchBranch { branch: text("branch") },
         "SH-1007" => Rejection::AlreadyExists { what: fixed("what"), name: text("name") },
         "SH-1008" => Rejection::MainBranch,
+        "SH-1020" => Rejection::NotHere { bucket: u16::try_from(number("bucket")).expect("a bucket") },
         "SH-1009" => Rejection::CatalogueBehind { needed: number("needed"), have: number("have") },
         "SH-1011" => Rejection::TransactionLost { reason: fixed("reason") },
         "SH-1012" => Rejection::TransactionState { reason: fixed("reason") },
@@ -131,6 +132,7 @@ fn failure(refusal: &Refusal) -> Failure {
         FailureKind::CannotOpen,
         FailureKind::Halted,
         FailureKind::Bug,
+        FailureKind::NotOwner,
     ];
     let kind = kinds.into_iter().find(|kind| kind.code() == refusal.code);
     let kind = kind.unwrap_or_else(|| panic!("this is no code of a contract: {refusal:?}"));

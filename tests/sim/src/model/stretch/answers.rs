@@ -167,8 +167,8 @@ impl Stretch<'_> {
                     same(|| "which record was claimed".into(), &found, id)?;
                     let (space, branch, name) = (id.space, id.branch, id.name.as_str());
                     let cell = kernel::keys::ThingId { bucket: 0, space, branch, group, name };
-                    let (catalogue, keys) = (self.instance.kernel.catalogue(), self.instance.keys);
-                    let whole = whole_record(&claimed.row, &cell, catalogue, keys, claimed.stamp).map_err(text)?;
+                    let catalogue = self.instance.kernel.catalogue();
+                    let whole = whole_record(&claimed.row, &cell, catalogue, claimed.stamp).map_err(text)?;
                     same(|| "the record that was claimed".into(), &whole, record)?;
                 }
                 (found, Outcome::Is(expected)) => {

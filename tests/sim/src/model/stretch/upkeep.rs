@@ -65,7 +65,7 @@ impl Stretch<'_> {
         }
         self.generation += 1 + u32::try_from(self.random.below(300)).expect("small");
         let plan = Plan::draw(&mut self.random);
-        let restored = Instance::restore(&plan, Keys::new(self.generation, 0), &image)?;
+        let restored = Instance::restore(&plan, Keys::new(self.generation, kernel::BucketRange::ALL), &image)?;
         same_bytes("the image of a restored image", &restored.image()?.0, &image)?;
         let (before, after) = (&self.instance.kernel, &restored.kernel);
         same(|| "what was applied, in an image".into(), after.applied(), before.applied())?;

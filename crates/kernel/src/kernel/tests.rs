@@ -1,0 +1,98 @@
+//! K9: two shards over one store, each with half of the buckets.
+
+#![allow(clippy::unwrap_used)]
+
+use contract::{Rejection, Value};
+use kv::{KeyRange, MemoryStore, Order, Store};
+use session::{Envelope, Reply};
+
+use super::*;
+use crate::command::MACHINE;
+use crate::value::ValueRef;
+use crate::{Answer, Body, BucketRange, CellAct, Op, Transact};
+
+const HALVES: [(u16, u16); 2] = [(0, 32), (32, 64)];
+
+/// Both shards, over one store.
+fn shards(store: &MemoryStore) -> [Kernel; 2] {
+    HALVES.map(|(first, end)| {
+        let keys = Keys::new(1, BucketRange::new(first, end).unwrap());
+        store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
+        Kernel::load(&*store.view().unwrap(), keys).unwrap().unwrap()
+    })
+}
+
+/// Sets a cell of the first space, and returns the answer.
+fn set(kernel: &mut Kernel, store: &MemoryStore, name: &str) -> Answer {
+    let (space, found) = kernel.catalogue().spaces().next().unwrap();
+    let branch = found.branches().next().unwrap().0;
+    let value = Value::from("v");
+    let ops = vec![Op::Cell(name, CellAct::Set(ValueRef::from(&value)))];
+    let mut body = Writer::new();
+    let (group, fence, guards) = (None, None, Vec::new());
+    Body::Transact(Transact { space, branch, group, fence, guards, ops }).encode(&mut body);
+    let mut envelope = Writer::new();
+    Envelope::without_session(MACHINE, kernel.catalogue().revision, body.as_slice()).encode(&mut envelope);
+    let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
+    let effects = kernel.apply(store.view().unwrap(), kernel.applied().index + 1, &entry).unwrap();
+    store.commit(effects.batch).unwrap();
+    match Reply::decode(&effects.replies[0]).unwrap() {
+        Reply::Answer(bytes) => Answer::decode(bytes).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_thing_is_written_by_the_shard_that_owns_its_bucket_and_by_no_other() {
+    let store = MemoryStore::new();
+    let mut shards = shards(&store);
+    let mut written = [0; 2];
+    for number in 0..200 {
+        let name = format!("cell-{number}");
+        let bucket = Buckets::default().of_group(b"default", name.as_bytes());
+        let owner = usize::from(bucket >= 32);
+        written[owner] += 1;
+        assert!(matches!(set(&mut shards[owner], &store, &name), Answer::Done { .. }));
+        let refused = set(&mut shards[1 - owner], &store, &name);
+        assert_eq!(refused, Answer::Rejected(Rejection::NotHere { bucket }));
+    }
+    assert!(written.iter().all(|written| *written > 50), "{written:?}");
+    let rows = store.view().unwrap();
+    for row in rows.scan(&KeyRange::prefix(&1_u32.to_be_bytes()), Order::Ascending) {
+        let (key, _) = row.unwrap();
+        let owners = shards.iter().filter(|kernel| kernel.keys().owns(&key)).count();
+        assert_eq!(owners, 1, "{key:02x?} has one owner");
+    }
+}
+
+#[test]
+#[should_panic = "K9: entry 1 writes the row"]
+fn a_shard_that_does_not_know_its_buckets_is_stopped() {
+    let store = MemoryStore::new();
+    let [mut lower, _] = shards(&store);
+    // As if a command were applied without asking whose bucket it is.
+    lower.machine.machine_mut().catalogue.here = BucketRange::ALL;
+    let name = (0..).map(|number| format!("cell-{number}"));
+    let above = |name: &String| Buckets::default().of_group(b"default", name.as_bytes()) >= 32;
+    let name = name.into_iter().find(above).unwrap();
+    set(&mut lower, &store, &name);
+}
+
+#[test]
+fn keys_of_other_generations_shards_and_buckets_are_not_its_own() {
+    let of = |generation, (first, end)| Keys::new(generation, BucketRange::new(first, end).unwrap());
+    let own = of(1, HALVES[1]);
+    assert!(own.owns(&own.applied()));
+    assert!(own.owns(&own.due_prefix(crate::keys::due::DueClock::Wall, 32)));
+    for foreign in [
+        of(2, HALVES[1]).applied(),
+        of(1, HALVES[0]).applied(),
+        own.due_prefix(crate::keys::due::DueClock::Wall, 31),
+        own.due_prefix(crate::keys::due::DueClock::Wall, 64),
+        of(2, HALVES[1]).due_prefix(crate::keys::due::DueClock::Wall, 32),
+        kv::Key::from([0, 0, 0, 1, 0]),
+        kv::Key::default(),
+    ] {
+        assert!(!own.owns(&foreign), "{foreign:02x?}");
+    }
+}

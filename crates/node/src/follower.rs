@@ -1,0 +1,222 @@
+//! A shard that follows its log: it applies what others append, and answers nobody.
+//!
+//! It is also how a shard is opened: it follows to the end of the log, and then becomes the owner. Keeps: K1; what it has
+//! applied is one history of the log, which it checks entry by entry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use contract::Error;
+use journal::{Append, Ends, JournalError, Position};
+use kernel::{Applied, EntryHeader};
+use kv::{Overlay, Store};
+use session::Halt;
+
+use crate::apply::adoption::Adoption;
+use crate::apply::copies::{ensure_copies, load_kernel};
+use crate::apply::journal_cut::JournalCut;
+use crate::apply::quarantine::Quarantine;
+use crate::apply::{ApplyLoop, Notified};
+use crate::clock::Time;
+use crate::error::{from_halt, from_journal, from_kv};
+use crate::image;
+use crate::opening::Opening;
+use crate::options::Options;
+use crate::parts::Parts;
+use crate::shard::Shard;
+
+/// Bytes of the log read at a time.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// A shard that follows its log.
+pub struct Follower {
+    pub(crate) apply: ApplyLoop,
+    pub(crate) store: Arc<Overlay>,
+    pub(crate) quarantine: Arc<Quarantine>,
+    /// The applied index when the store was opened: its batches count from there.
+    pub(crate) applied_at_open: u64,
+    /// The last applied entry.
+    pub(crate) at: Position,
+    pub(crate) options: Options,
+    /// Last: it holds the lock of the directory.
+    pub(crate) parts: Parts,
+}
+
+impl Follower {
+    /// Starts with what the store has.
+    pub fn start(parts: Parts, options: &Options) -> Result<Self, Error> {
+        let (keys, tree) = (parts.place.keys, parts.tree.clone());
+        let buckets = parts.directory.identity().buckets;
+        ensure_copies(&tree, &keys, buckets)?;
+        let quarantine = Arc::new(Quarantine::open(parts.directory.path(), parts.directory.identity().id)?);
+        // Before the overlay, which then sees what this writes again.
+        let machines = options.machines.clone();
+        let adoption = Adoption::begin(tree.clone(), quarantine.clone(), keys, buckets, machines.clone())?;
+        let store = Overlay::new(tree, options.overlay.clone()).map_err(|error| from_kv(&error))?;
+        let store = Arc::new(store);
+        let view = store.view().map_err(|error| from_kv(&error))?;
+        let kernel = load_kernel(&*view, &keys, machines).map_err(|halt| from_halt(&halt))?;
+        let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
+        kernel.expect_damage(adoption.has_parts());
+        let applied_at_open = kernel.applied().index;
+        let at = position_of(&parts, applied_at_open)?;
+        let apply = ApplyLoop {
+            notified: Notified::new(kernel.catalogue().clone()),
+            kernel,
+            store: store.clone(),
+            adoption,
+            replays: true,
+            replay_bytes_max: options.replay_bytes_max,
+            bytes_since_flush: 0,
+            journal_cut: JournalCut::new(applied_at_open),
+        };
+        Ok(Self { apply, store, quarantine, applied_at_open, at, options: options.clone(), parts })
+    }
+
+    /// Goes on with what an owner has applied.
+    pub(crate) fn resume(
+        apply: ApplyLoop,
+        quarantine: Arc<Quarantine>,
+        applied_at_open: u64,
+        options: Options,
+        parts: Parts,
+    ) -> Result<Self, Error> {
+        let at = position_of(&parts, apply.kernel.applied().index)?;
+        Ok(Self { store: apply.store.clone(), apply, quarantine, applied_at_open, at, options, parts })
+    }
+
+    /// The last applied entry.
+    pub fn at(&self) -> Position {
+        self.at
+    }
+
+    /// The applied row: with it, two nodes can compare everything that they have applied.
+    pub fn applied(&self) -> &Applied {
+        self.apply.kernel.applied()
+    }
+
+    /// Writes everything that it has applied as one image. Returns the number of rows.
+    pub fn write_image(&self, out: &mut dyn std::io::Write) -> Result<u64, Error> {
+        let view = self.store.view().map_err(|error| from_kv(&error))?;
+        image::write_view(&*view, &self.parts.place.keys, out)
+    }
+
+    /// Applies what the log has and the store has not. Returns how many entries. After an error it must not be used again.
+    pub fn follow(&mut self) -> Result<u64, Error> {
+        self.follow_until(u64::MAX)
+    }
+
+    /// The same, at most up to an entry.
+    pub fn follow_until(&mut self, index: u64) -> Result<u64, Error> {
+        self.apply_until(index, &Opening::default())
+    }
+
+    fn apply_until(&mut self, index: u64, opening: &Opening) -> Result<u64, Error> {
+        let from = self.at.index;
+        let last = self.ends()?.last;
+        if last.index < from {
+            return Err(from_journal(&JournalError::TailLost {
+                shard: self.parts.place.id,
+                acknowledged: self.at,
+                found: last,
+            }));
+        }
+        let upto = last.index.min(index).max(from);
+        opening.begin(upto - from);
+        self.store.accept_unflushed(true);
+        while self.at.index < upto {
+            let entries = self.parts.log.read(self.parts.place.id, self.at.index + 1, CHUNK_BYTES);
+            for (entry, position) in entries.map_err(|error| from_journal(&error))? {
+                if entry.index > upto {
+                    break;
+                }
+                if entry.previous_hash != self.at.hash {
+                    return Err(inconsistent(format!(
+                        "the store has applied entry {}, and entry {} of the log is behind another one",
+                        self.at, entry.index
+                    )));
+                }
+                self.apply.apply_or_fail(entry.index, &entry.payload)?;
+                self.at = position;
+                opening.at(entry.index - from);
+            }
+        }
+        self.store.accept_unflushed(false);
+        Ok(upto - from)
+    }
+
+    fn ends(&self) -> Result<Ends, Error> {
+        self.parts.log.ends(self.parts.place.id).map_err(|error| from_journal(&error))
+    }
+
+    /// Takes the shard for a term: appends an entry without commands behind what it has applied, after which whoever owned it
+    /// can append no more. `false` if somebody else has appended meanwhile: follow, and try again if that is still wanted.
+    pub fn fence(&mut self, term: u64) -> Result<bool, Error> {
+        let time = Time::new(self.options.clock.clone(), self.applied().stamp);
+        let payload = EntryHeader::new(time.stamp()).encode(std::iter::empty());
+        let fence = Append { shard: self.parts.place.id, after: self.at, term, payload: &payload };
+        let appended = self.parts.log.append_behind(&[fence]).pop();
+        match appended.expect("one outcome for one entry") {
+            Ok(_) => {
+                self.follow()?;
+                Ok(true)
+            }
+            Err(JournalError::Deposed { .. }) => Ok(false),
+            Err(error) => Err(from_journal(&error)),
+        }
+    }
+
+    /// Becomes the owner in a term: applies what is left, and then proposes, answers, and does what is due.
+    pub fn own(mut self, term: u64) -> Result<Arc<Shard>, Error> {
+        let began_us = self.options.clock.monotonic_us();
+        let opening = self.options.opening.clone().unwrap_or_default();
+        let replayed = self.apply_until(u64::MAX, &opening)?;
+        let took = Duration::from_micros(self.options.clock.monotonic_us().saturating_sub(began_us));
+        let meters = &self.apply.notified.shared.meters;
+        meters.opened(self.applied().index, replayed, took);
+        self.apply.replays = false;
+        self.set_agenda()?;
+        Shard::start(self, term)
+    }
+
+    fn set_agenda(&mut self) -> Result<(), Error> {
+        let next_due = |apply: &mut ApplyLoop, store: &Overlay| {
+            let view = store.view().map_err(|error| from_kv(&error))?;
+            apply.kernel.next_due(view).map_err(|halt| from_halt(&halt))
+        };
+        let (apply, store) = (&mut self.apply, &self.store);
+        let mut due = next_due(apply, store);
+        while due.is_err() && apply.set_apart_found(apply.kernel.applied().index)? {
+            due = next_due(apply, store);
+        }
+        apply.notified.agenda.set(due?);
+        Ok(())
+    }
+}
+
+/// Where the log has the last entry that a store has applied.
+fn position_of(parts: &Parts, applied: u64) -> Result<Position, Error> {
+    let (log, shard) = (&parts.log, parts.place.id);
+    let Ends { first_kept, last } = log.ends(shard).map_err(|error| from_journal(&error))?;
+    let Some(first) = first_kept else {
+        let at = Position::without_hash(applied);
+        log.start_after(shard, at).map_err(|error| from_journal(&error))?;
+        return Ok(at);
+    };
+    if last.index < applied || first > applied + 1 {
+        return Err(inconsistent(format!(
+            "the store has applied entry {applied}, but the journal holds entries {first} to {}",
+            last.index
+        )));
+    }
+    if last.index == applied {
+        return Ok(last);
+    }
+    let next = log.read(shard, applied + 1, 0).map_err(|error| from_journal(&error))?;
+    let (next, _) = next.first().ok_or_else(|| inconsistent(format!("entry {} of the log is gone", applied + 1)))?;
+    Ok(Position { index: applied, hash: next.previous_hash })
+}
+
+pub(crate) fn inconsistent(reason: String) -> Error {
+    from_halt(&Halt::Inconsistent(reason))
+}

@@ -1,0 +1,127 @@
+//! A shard with two nodes over one log: one owns it, the other follows and takes over.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use journal::memory::MemoryLog;
+use node::follower::Follower;
+use node::parts::Parts;
+use node::place::ShardPlace;
+use node::tenure::Tenure;
+use statehouse::runs::NewEvent;
+
+use statehouse::{Error, FailureKind, Json, Options, Outcome, Statehouse};
+
+fn follower(path: &Path, log: &MemoryLog) -> Follower {
+    let options = Options::default();
+    let parts = Parts::beside_log(path, ShardPlace::ALONE, Arc::new(log.clone()), Tenure::always(), &options).unwrap();
+    Follower::start(parts, &options).unwrap()
+}
+
+/// Writes something of every contract.
+fn write(house: &Statehouse, round: i64) {
+    house.cells().set("round", round).unwrap();
+    let records = house.records();
+    records.put(&format!("jobs.{round}"), [("n", round)], statehouse::records::Put::typed("task")).unwrap();
+    let event = NewEvent::new("RunStarted", format!("start-{round}"), "2026-11-18T10:00:00Z", Json::new("{}").unwrap());
+    house.runs().append(&format!("run-{round}"), &event).unwrap();
+    let session = house.sessions().open().unwrap();
+    session.request(1, 1).cells().set("by a session", round).unwrap();
+}
+
+fn image(house: &Statehouse) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    house.write_image(&mut bytes).unwrap();
+    bytes
+}
+
+fn image_of(follower: &Follower) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    follower.write_image(&mut bytes).unwrap();
+    bytes
+}
+
+fn is_not_owner(error: &Error) -> bool {
+    matches!(error, Error::Failed(failure) if failure.kind == FailureKind::NotOwner)
+}
+
+#[test]
+fn a_follower_is_equal_to_the_owner_after_the_same_entry() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let owner = Statehouse::over(follower(&scratch.path().join("a"), &log).own(1).unwrap());
+    let mut other = follower(&scratch.path().join("b"), &log);
+    for round in 0..5 {
+        write(&owner, round);
+        let status = owner.status().unwrap();
+        other.follow_until(status.applied_index).unwrap();
+        let applied = other.applied();
+        assert_eq!(
+            (applied.index, applied.commit, applied.hash),
+            (status.applied_index, status.commit, status.effects_hash)
+        );
+        assert_eq!(image_of(&other), image(&owner), "round {round}");
+    }
+    assert_eq!(other.follow().unwrap(), 0, "nothing is applied twice");
+}
+
+#[test]
+fn whoever_appends_the_fence_first_owns_the_shard_and_the_one_before_answers_no_more() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let old = Statehouse::over(follower(&scratch.path().join("a"), &log).own(1).unwrap());
+    write(&old, 1);
+    let (mut slow, mut fast) =
+        (follower(&scratch.path().join("slow"), &log), follower(&scratch.path().join("fast"), &log));
+    slow.follow().unwrap();
+    fast.follow().unwrap();
+    assert!(fast.fence(2).unwrap());
+    assert!(!slow.fence(3).unwrap(), "it has not seen the other one's fence");
+    let new = Statehouse::over(fast.own(2).unwrap());
+    let refused = old.cells().set("round", 7).unwrap_err();
+    assert!(is_not_owner(&refused), "{refused}");
+    assert!(matches!(&refused, Error::Failed(failure) if failure.outcome == Outcome::NotApplied));
+    assert!(is_not_owner(&old.cells().get("round").unwrap_err()), "nor does it answer reads");
+    assert!(is_not_owner(&old.cells().set("round", 8).unwrap_err()));
+    assert_eq!(new.cells().get("round").unwrap().unwrap().as_integer(), Some(1));
+    write(&new, 2);
+    assert!(old.close().is_err(), "it says why it has stopped");
+    assert_eq!(slow.follow().unwrap() > 0, true);
+    assert_eq!(image_of(&slow), image(&new));
+}
+
+#[test]
+fn an_owner_steps_down_and_another_takes_over_again_and_again() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let mut followers = ["a", "b"].map(|name| Some(follower(&scratch.path().join(name), &log)));
+    for term in 1..=10_usize {
+        let (here, there) = (term % 2, 1 - term % 2);
+        let mut taking = followers[here].take().unwrap();
+        taking.follow().unwrap();
+        assert!(taking.fence(term as u64).unwrap());
+        let shard = taking.own(term as u64).unwrap();
+        let house = Statehouse::over(shard.clone());
+        write(&house, term as i64);
+        let before = image(&house);
+        let follower = shard.step_down().unwrap();
+        assert_eq!(image_of(&follower), before);
+        assert!(house.cells().get("round").is_err(), "its handles are closed");
+        followers[here] = Some(follower);
+        let other = followers[there].as_mut().unwrap();
+        other.follow().unwrap();
+        assert_eq!(image_of(other), before);
+    }
+}
+
+#[test]
+fn a_store_that_has_applied_what_the_log_has_lost_goes_no_further() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let owner = Statehouse::over(follower(&scratch.path().join("a"), &log).own(1).unwrap());
+    write(&owner, 1);
+    let mut other = follower(&scratch.path().join("b"), &log);
+    other.follow().unwrap();
+    log.forget(ShardPlace::ALONE.id, 1);
+    let refused = other.follow().unwrap_err();
+    assert!(is_not_owner(&refused), "{refused}");
+    assert!(is_not_owner(&owner.cells().set("round", 2).unwrap_err()));
+}
