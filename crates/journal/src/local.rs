@@ -124,23 +124,26 @@ pub struct LocalJournal<C: Queued> {
 }
 
 impl<C: Queued> LocalJournal<C> {
-    /// Starts the writer thread for one shard, which appends behind its last entry, in a term.
+    /// Starts the writer thread for one shard. Its first entry is appended behind `after`, in a term.
+    ///
+    /// `after` is the last entry that the owner has applied. The journal does not ask the log for its end: an entry that
+    /// somebody else has appended since would then be passed over, and the owner would go on without it.
     pub fn start(
         log: Arc<dyn EntryLog>,
         shard: ShardId,
+        after: Position,
         term: u64,
         options: &LocalOptions,
         consumer: impl Consumer<C>,
     ) -> Result<Self, JournalError> {
         let queue = Arc::new(Queue::new(options));
         let failure = Arc::new(Mutex::new(None));
-        let ends = log.ends(shard)?;
-        let meter = Arc::new(Meter::new(ends.first_kept.map_or(0, |_| ends.last.index)));
+        let meter = Arc::new(Meter::new(after.index));
         let writer = Writer {
             log,
             shard,
             term,
-            last: ends.last,
+            last: after,
             options: options.clone(),
             queue: queue.clone(),
             failure: failure.clone(),
@@ -203,7 +206,7 @@ struct Writer<C: Queued, K> {
     log: Arc<dyn EntryLog>,
     shard: ShardId,
     term: u64,
-    /// The last entry.
+    /// The entry that the next one is appended behind.
     last: Position,
     options: LocalOptions,
     queue: Arc<Queue<C>>,

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use failing_disk::{Call, EIO, ENOSPC, FailingDisk, Plan};
 use statehouse_journal::{
-    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Position, QueueFull, Queued, SegmentFiles,
+    SegmentOptions,
 };
 
 const ID: u64 = 78;
@@ -88,11 +89,17 @@ fn recovered(directory: &Path) -> Vec<u64> {
     entries.iter().map(|(entry, _)| number(&entry.payload)).collect()
 }
 
+/// A journal on an empty log.
+fn start(files: SegmentFiles<FailingDisk>, heard: &Listener) -> LocalJournal<Number> {
+    let options = LocalOptions::default();
+    LocalJournal::start(Arc::new(files), SHARD, Position::START, 1, &options, heard.clone()).unwrap()
+}
+
 fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Heard>, u64, Arc<Plan>, u64) {
     let (disk, plan) = FailingDisk::new();
     let files = SegmentFiles::create_on(disk, directory, ID, &small()).unwrap();
     let heard = Listener::default();
-    let journal = LocalJournal::start(Arc::new(files), SHARD, 1, &LocalOptions::default(), heard.clone()).unwrap();
+    let journal = start(files, &heard);
     plan.fail(Some(Call::Sync), fail_after - 1, count, EIO);
     let taken = submit_until_closed(&journal, &heard);
     let syncs = plan.syncs();
@@ -211,7 +218,7 @@ fn a_full_disk_refuses_commands_and_does_not_stop_the_journal() {
     let (disk, plan) = FailingDisk::new();
     let files = SegmentFiles::create_on(disk, directory.path(), ID, &small()).unwrap();
     let heard = Listener::default();
-    let journal = LocalJournal::start(Arc::new(files), SHARD, 1, &LocalOptions::default(), heard.clone()).unwrap();
+    let journal = start(files, &heard);
     let heard_of = |number: u64| {
         journal.submit(Number(number)).map_err(|(_, full)| full).unwrap();
         loop {

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use statehouse_journal::{
-    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, QueueFull, Queued, SegmentFiles, SegmentOptions,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Position, QueueFull, Queued, SegmentFiles,
+    SegmentOptions,
 };
 
 const ID: u64 = 79;
@@ -86,9 +87,13 @@ fn fixture() -> Fixture {
 }
 
 impl Fixture {
+    fn last(&self) -> Position {
+        self.files.ends(SHARD).unwrap().last
+    }
+
     fn start(&self, options: &LocalOptions) -> LocalJournal<Command> {
         let consumer = Listener { committed: self.committed.clone(), gate: None };
-        LocalJournal::start(self.files.clone(), SHARD, 1, options, consumer).unwrap()
+        LocalJournal::start(self.files.clone(), SHARD, self.last(), 1, options, consumer).unwrap()
     }
 
     /// A journal whose writer blocks in each `seal` until it is released.
@@ -96,7 +101,7 @@ impl Fixture {
         let (entered_send, entered) = channel();
         let (leave, leave_receive) = channel();
         let consumer = Listener { committed: self.committed.clone(), gate: Some((entered_send, leave_receive)) };
-        let journal = LocalJournal::start(self.files.clone(), SHARD, 1, options, consumer).unwrap();
+        let journal = LocalJournal::start(self.files.clone(), SHARD, self.last(), 1, options, consumer).unwrap();
         (journal, entered, leave)
     }
 }
@@ -238,7 +243,8 @@ fn a_consumer_that_panics_closes_the_journal() {
         fn lost(&mut self, _: Vec<Command>, _: bool, _: &JournalError) {}
     }
     let fixture = fixture();
-    let journal = LocalJournal::start(fixture.files.clone(), SHARD, 1, &LocalOptions::default(), Panics).unwrap();
+    let options = LocalOptions::default();
+    let journal = LocalJournal::start(fixture.files.clone(), SHARD, fixture.last(), 1, &options, Panics).unwrap();
     let refused = eventually(|| journal.submit(command(0, 0)).err());
     assert_eq!(refused.1, QueueFull::Closed);
 }

@@ -78,14 +78,14 @@ impl Shard {
 
     /// Starts what an owner has and a follower has not: the journal, the answers, and the threads in the background.
     pub(crate) fn start(follower: Follower, term: u64) -> Result<Arc<Self>, Error> {
-        let Follower { apply, store, quarantine, applied_at_open, at: _, options, parts } = follower;
+        let Follower { apply, store, quarantine, applied_at_open, at, options, parts } = follower;
         let Notified { shared, agenda, outbox, waiters, keeper } = apply.notified.clone();
         let time = Arc::new(Time::new(options.clock.clone(), apply.kernel.applied().stamp));
         let view = store.view().map_err(|error| from_kv(&error))?;
         keeper.load(&Readable(&*view), &parts.place.keys, time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
         let proposer = Proposer { time: time.clone(), apply: sender, tenure: parts.tenure.clone() };
-        let journal = LocalJournal::start(parts.log.clone(), parts.place.id, term, &options.journal, proposer)
+        let journal = LocalJournal::start(parts.log.clone(), parts.place.id, at, term, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
         let path = parts.directory.path();
         let access = Access {
