@@ -41,18 +41,27 @@ pub enum JournalError {
         /// The reason given by the system.
         reason: String,
     },
-    /// Somebody else has appended to the shard since: whoever wanted to does not own it any more.
+    /// Somebody else has appended to the shard: the appender does not own it any more.
     #[error(
-        "the journal of shard {shard} has another entry behind {after}: it has a new owner{}",
-        if *.unknown { ", and whether an entry was appended before is not known" } else { "; nothing was appended" }
+        "the journal of shard {shard} has another entry behind {after}: it has a new owner; nothing was appended, read \
+         the entries behind it before the next append"
     )]
     Deposed {
         /// The shard.
         shard: ShardId,
         /// What the entry was to be behind.
         after: Position,
-        /// Whether the entry may be in the log.
-        unknown: bool,
+    },
+    /// The answer to an append was lost: its entry may be in the log, or arrive later.
+    #[error(
+        "the journal of shard {shard} did not answer an append behind {after}: the entry may be there or arrive later; \
+         read the entries behind {after} and append again, which shows which one is there"
+    )]
+    Unanswered {
+        /// The shard.
+        shard: ShardId,
+        /// What the entry was to be behind.
+        after: Position,
     },
     /// The log ends before an entry that it had called durable.
     #[error("the journal of shard {shard} has lost its end: entry {acknowledged} was durable, and it ends at {found}")]
@@ -76,9 +85,9 @@ impl JournalError {
     /// Whether an entry whose append failed like this may be in the log nevertheless (J7).
     pub fn may_be_appended(&self) -> bool {
         match self {
-            Self::Deposed { unknown, .. } => *unknown,
-            Self::NoSpace { .. } | Self::Poisoned { .. } | Self::TailLost { .. } | Self::Locked { .. } => false,
-            Self::Io { .. } | Self::Damaged { .. } => true,
+            Self::NoSpace { .. } | Self::Poisoned { .. } | Self::Locked { .. } => false,
+            Self::Deposed { .. } | Self::TailLost { .. } => false,
+            Self::Io { .. } | Self::Damaged { .. } | Self::Unanswered { .. } => true,
         }
     }
 

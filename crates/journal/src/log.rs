@@ -124,7 +124,7 @@ pub(crate) fn check_behind(shard: ShardId, after: Position, found: Position) -> 
         return Err(JournalError::TailLost { shard, acknowledged: after, found });
     }
     if after != found {
-        return Err(JournalError::Deposed { shard, after, unknown: false });
+        return Err(JournalError::Deposed { shard, after });
     }
     Ok(())
 }

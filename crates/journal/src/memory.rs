@@ -15,8 +15,8 @@ use crate::log::{Append, Ends, EntryLog, Position, Verified, check_behind};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct MemoryHabits {
-    /// Of so many appends, one is not answered: the appender learns that somebody else owns the shard, or that the
-    /// outcome is not known, and every other one of them is in the log. 0: never.
+    /// Of so many appends, one is not answered ([`JournalError::Unanswered`]); every other one of those is in the log. 0:
+    /// never.
     pub unanswered_one_in: u64,
     /// How long an append takes.
     pub delay: Duration,
@@ -49,7 +49,7 @@ impl MemoryHabits {
 /// assert_eq!(position.index, 1);
 /// // At most one entry is ever behind another (J6).
 /// let refused = log.append_behind(&[Append { payload: b"another", ..first }]).remove(0);
-/// assert!(matches!(refused, Err(JournalError::Deposed { unknown: false, .. })));
+/// assert!(matches!(refused, Err(JournalError::Deposed { .. })));
 /// # Ok::<(), JournalError>(())
 /// ```
 #[derive(Clone, Default)]
@@ -116,7 +116,7 @@ impl MemoryLog {
         let found = state.shards.entry(shard).or_default();
         check_behind(shard, after, found.last())?;
         let answers = self.habits.unanswered_one_in == 0 || !appends.is_multiple_of(self.habits.unanswered_one_in);
-        let unknown = JournalError::Deposed { shard, after, unknown: true };
+        let unknown = JournalError::Unanswered { shard, after };
         if !answers && (appends / self.habits.unanswered_one_in).is_multiple_of(2) {
             return Err(unknown);
         }

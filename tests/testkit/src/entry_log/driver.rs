@@ -106,8 +106,7 @@ impl Driver<'_> {
                     shard.appended(position, term, payload);
                     self.checked.appended += 1;
                 }
-                Err(error @ JournalError::Deposed { unknown: true, .. }) => {
-                    assert!(error.may_be_appended());
+                Err(error) if error.may_be_appended() => {
                     self.checked.unknown += 1;
                     self.checked.appended += u64::from(shard.perhaps_appended(&**log, term, payload));
                 }
@@ -132,9 +131,11 @@ impl Driver<'_> {
         let answer = log.append_behind(&[append]).remove(0);
         match answer {
             Err(JournalError::TailLost { .. }) if after.index > last.index => {}
-            Err(JournalError::Deposed { unknown: false, .. }) if after.index <= last.index => {}
-            other => panic!("J6: shard {} behind {after}, its last entry is {last}: {other:?}", shard.id()),
+            Err(JournalError::Deposed { .. }) if after.index <= last.index => {}
+            ref other => panic!("J6: shard {} behind {after}, its last entry is {last}: {other:?}", shard.id()),
         }
+        let is_certain = answer.is_err_and(|error| !error.may_be_appended());
+        assert!(is_certain, "J7: what was refused behind {after} is not in the log");
         shard.check_ends(&**log);
         self.checked.refused += 1;
     }
@@ -181,7 +182,7 @@ impl Driver<'_> {
         let answer = log.append_behind(&[Append { shard: id, after: at, term: 1, payload: &payload }]).remove(0);
         match answer {
             Ok(position) => shard.appended(position, 1, payload),
-            Err(JournalError::Deposed { unknown: true, .. }) => {
+            Err(error) if error.may_be_appended() => {
                 if !shard.perhaps_appended(&**log, 1, payload) {
                     // The start of a shard without entries is known to nobody later.
                     return;

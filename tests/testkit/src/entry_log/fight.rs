@@ -76,7 +76,7 @@ fn append_until_done(
                 assert_eq!(position.index, after.index + 1, "J6: behind the entry that was named");
                 Known::Appended(position)
             }
-            Err(JournalError::Deposed { unknown: true, .. }) => Known::Unknown,
+            Err(error) if error.may_be_appended() => Known::Unknown,
             Err(JournalError::Deposed { .. }) => Known::Refused,
             Err(error) => panic!("an append of a fight: {error}"),
         };
