@@ -62,10 +62,21 @@ pub struct Ends {
 /// - J4: after a failed write or sync nothing more is appended.
 /// - J6: an entry is appended only behind the entry that [`Append::after`] names, and at most one entry is ever behind it.
 /// - J7: when an append fails, the entry is not in the log and never will be, unless the error
-///   [may have written it](JournalError::may_be_appended).
+///   [may have written it](JournalError::may_be_appended). Then the next section holds.
 /// - Without room for an append, [`JournalError::NoSpace`] is returned and the next one is tried. What
 ///   [`cut`](Self::cut), [`upkeep`](Self::upkeep) and [`settle`](Self::settle) have no room for is done by the next of
 ///   them.
+///
+/// # Appends whose outcome is not known
+/// The entry is in the log, or arrives later, or never does. Reading does not settle which: an entry that
+/// [`ends`](Self::ends) and [`read`](Self::read) do not show may arrive a moment later. Only an append behind the same
+/// position settles it, after the log was opened again if it has stopped (J4):
+/// - If it succeeds, the earlier entry is not in the log and never will be (J6).
+/// - If it is [`Deposed`](JournalError::Deposed), the one entry behind that position is there to be read: the earlier one,
+///   or somebody else's.
+///
+/// An entry that was seen stays. A new owner therefore reads to the end and appends an entry of its own: from then on,
+/// nothing of an earlier owner can arrive.
 pub trait EntryLog: Send + Sync {
     /// Appends entries, durably, each behind the one that it names, and returns where each is. Of one shard there is one
     /// entry in a call.

@@ -1,5 +1,5 @@
 //! A log in memory, shared by everybody who has a clone of it, as a service would be: it can delay its answers, lose an
-//! answer, and forget its end. It shows what a node does then; nothing in it survives the process.
+//! answer, carry an append out late, and forget its end. It shows what a node does then; nothing in it survives the process.
 //!
 //! Keeps: J2, J6 and J7. Never: writes a file.
 
@@ -15,9 +15,12 @@ use crate::log::{Append, Ends, EntryLog, Position, Verified, check_behind};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct MemoryHabits {
-    /// Of so many appends, one is not answered ([`JournalError::Unanswered`]); every other one of those is in the log. 0:
-    /// never.
+    /// Of so many appends, one is not answered ([`JournalError::Unanswered`]). The first of those is in the log, the second
+    /// is not, and so on in turn. 0: never.
     pub unanswered_one_in: u64,
+    /// Of the appends that are not answered, every third is carried out late: by one of the next so many calls, if nothing
+    /// else is behind its position then. 0: never.
+    pub late_by_calls: u64,
     /// How long an append takes.
     pub delay: Duration,
 }
@@ -29,11 +32,39 @@ impl MemoryHabits {
         self
     }
 
+    /// Sets [`late_by_calls`](Self::late_by_calls).
+    pub fn late_by_calls(mut self, calls: u64) -> Self {
+        self.late_by_calls = calls;
+        self
+    }
+
     /// Sets [`delay`](Self::delay).
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
+
+    fn fate(&self, appends: u64) -> Fate {
+        if self.unanswered_one_in == 0 || !appends.is_multiple_of(self.unanswered_one_in) {
+            return Fate::Answered;
+        }
+        let unanswered = appends / self.unanswered_one_in;
+        let fates = if self.late_by_calls > 0 { 3 } else { 2 };
+        match unanswered % fates {
+            1 => Fate::Appended,
+            2 => Fate::Lost,
+            _ if self.late_by_calls > 0 => Fate::Late { calls: 1 + unanswered / fates % self.late_by_calls },
+            _ => Fate::Lost,
+        }
+    }
+}
+
+/// What becomes of an append that would succeed. Only the first kind is answered.
+enum Fate {
+    Answered,
+    Appended,
+    Lost,
+    Late { calls: u64 },
 }
 
 /// A log in memory.
@@ -61,7 +92,31 @@ pub struct MemoryLog {
 #[derive(Default)]
 struct State {
     shards: BTreeMap<ShardId, Shard>,
+    calls: u64,
     appends: u64,
+    /// Appends on their way.
+    late: Vec<LateAppend>,
+}
+
+struct LateAppend {
+    due_at_call: u64,
+    shard: ShardId,
+    after: Position,
+    term: u64,
+    payload: Vec<u8>,
+}
+
+impl State {
+    /// Carries out the late appends that are due.
+    fn carry_out_late(&mut self) {
+        let calls = self.calls;
+        for due in self.late.extract_if(.., |late| late.due_at_call <= calls) {
+            let found = self.shards.entry(due.shard).or_default();
+            if found.last() == due.after {
+                found.push(due.shard, due.term, &due.payload);
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -80,6 +135,17 @@ impl Shard {
         self.entries.front().map(|(entry, _)| entry.index)
     }
 
+    /// Adds an entry behind the last one.
+    fn push(&mut self, shard: ShardId, term: u64, payload: &[u8]) -> Position {
+        let after = self.last();
+        let index = after.index + 1;
+        let durable = self.first_kept().map_or(0, |_| after.index);
+        let entry = Entry { index, shard, term, durable, previous_hash: after.hash, payload: payload.to_vec() };
+        let position = Position { index, hash: entry.encode(0).1 };
+        self.entries.push_back((entry, position));
+        position
+    }
+
     fn kept_bytes(&self) -> u64 {
         // The last one always stays.
         let bytes: usize = self.entries.iter().map(|(entry, _)| entry.payload.len()).sum();
@@ -93,9 +159,11 @@ impl MemoryLog {
         Self { state: Arc::default(), habits }
     }
 
-    /// Forgets the last entries of a shard, although they were durable.
+    /// Forgets the last entries of a shard, although they were durable, and every append to it that is on its way.
     pub fn forget(&self, shard: ShardId, entries: usize) {
-        if let Some(shard) = self.lock().shards.get_mut(&shard) {
+        let mut state = self.lock();
+        state.late.retain(|late| late.shard != shard);
+        if let Some(shard) = state.shards.get_mut(&shard) {
             let left = shard.entries.len().saturating_sub(entries);
             if let Some((first, _)) = shard.entries.front().filter(|_| left == 0) {
                 shard.start = Position { index: first.index - 1, hash: first.previous_hash };
@@ -108,24 +176,33 @@ impl MemoryLog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state, for a call of the log. Late appends arrive before it.
+    fn begin_call(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        state.calls += 1;
+        state.carry_out_late();
+        state
+    }
+
     fn append(&self, append: &Append<'_>) -> Result<Position, JournalError> {
         let Append { shard, after, term, payload } = *append;
-        let mut state = self.lock();
+        let mut state = self.begin_call();
         state.appends += 1;
-        let appends = state.appends;
+        let fate = self.habits.fate(state.appends);
         let found = state.shards.entry(shard).or_default();
         check_behind(shard, after, found.last())?;
-        let answers = self.habits.unanswered_one_in == 0 || !appends.is_multiple_of(self.habits.unanswered_one_in);
-        let unknown = JournalError::Unanswered { shard, after };
-        if !answers && (appends / self.habits.unanswered_one_in).is_multiple_of(2) {
-            return Err(unknown);
+        match fate {
+            Fate::Answered => return Ok(found.push(shard, term, payload)),
+            Fate::Appended => {
+                found.push(shard, term, payload);
+            }
+            Fate::Lost => {}
+            Fate::Late { calls } => {
+                let due_at_call = state.calls + calls;
+                state.late.push(LateAppend { due_at_call, shard, after, term, payload: payload.to_vec() });
+            }
         }
-        let index = after.index + 1;
-        let durable = found.first_kept().map_or(0, |_| after.index);
-        let entry = Entry { index, shard, term, durable, previous_hash: after.hash, payload: payload.to_vec() };
-        let position = Position { index, hash: entry.encode(0).1 };
-        found.entries.push_back((entry, position));
-        if answers { Ok(position) } else { Err(unknown) }
+        Err(JournalError::Unanswered { shard, after })
     }
 }
 
@@ -138,7 +215,7 @@ impl EntryLog for MemoryLog {
     }
 
     fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<(Entry, Position)>, JournalError> {
-        let state = self.lock();
+        let state = self.begin_call();
         let Some(found) = state.shards.get(&shard) else { return Ok(Vec::new()) };
         let Some(first_kept) = found.first_kept().filter(|_| first <= found.last().index) else {
             return Ok(Vec::new());
@@ -159,7 +236,7 @@ impl EntryLog for MemoryLog {
     }
 
     fn ends(&self, shard: ShardId) -> Result<Ends, JournalError> {
-        let state = self.lock();
+        let state = self.begin_call();
         Ok(state
             .shards
             .get(&shard)
@@ -167,7 +244,7 @@ impl EntryLog for MemoryLog {
     }
 
     fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError> {
-        let mut state = self.lock();
+        let mut state = self.begin_call();
         let found = state.shards.entry(shard).or_default();
         if !found.entries.is_empty() {
             let what = "cannot set the start of a shard that already has entries";
@@ -178,7 +255,7 @@ impl EntryLog for MemoryLog {
     }
 
     fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError> {
-        if let Some(found) = self.lock().shards.get_mut(&shard) {
+        if let Some(found) = self.begin_call().shards.get_mut(&shard) {
             while found.entries.len() > 1 && found.first_kept().is_some_and(|first| first < first_kept) {
                 found.entries.pop_front();
             }
@@ -187,11 +264,16 @@ impl EntryLog for MemoryLog {
     }
 
     fn bytes(&self) -> u64 {
-        self.lock().shards.values().flat_map(|shard| &shard.entries).map(|(entry, _)| entry.payload.len() as u64).sum()
+        self.begin_call()
+            .shards
+            .values()
+            .flat_map(|shard| &shard.entries)
+            .map(|(entry, _)| entry.payload.len() as u64)
+            .sum()
     }
 
     fn kept_bytes(&self) -> u64 {
-        self.lock().shards.values().map(Shard::kept_bytes).sum()
+        self.begin_call().shards.values().map(Shard::kept_bytes).sum()
     }
 
     fn settle(&self) -> Result<(), JournalError> {
@@ -199,7 +281,7 @@ impl EntryLog for MemoryLog {
     }
 
     fn verify(&self) -> Result<Verified, JournalError> {
-        let state = self.lock();
+        let state = self.begin_call();
         let mut verified = Verified::default();
         for (shard, found) in &state.shards {
             let mut before = None;

@@ -68,11 +68,11 @@ fn files_do_the_duties_of_a_log() {
 
 #[test]
 fn a_log_in_memory_does_the_duties_whatever_its_habits() {
-    for (seed, unanswered) in [(1, 0), (2, 5), (3, 100)] {
-        let habits = MemoryHabits::default().unanswered_one_in(unanswered);
+    for (seed, unanswered, late) in [(1, 0, 0), (2, 5, 0), (3, 5, 6), (4, 100, 3)] {
+        let habits = MemoryHabits::default().unanswered_one_in(unanswered).late_by_calls(late);
         let checked = check(&mut Memory(MemoryLog::with_habits(habits)), seed, 20_000);
         assert!(checked.appended > 5_000 && checked.refused > 1_000 && checked.lost > 100, "{checked:?}");
-        assert_eq!(checked.unknown > 0, unanswered > 0, "{checked:?}");
+        assert_eq!((checked.unknown > 0, checked.late > 0), (unanswered > 0, late > 0), "{checked:?}");
     }
 }
 
@@ -81,7 +81,7 @@ fn of_appenders_that_fight_for_a_shard_one_wins_each_round() {
     let files = Files::new();
     let fought = fight(&files.log(), 1, 8, 500);
     assert!(fought.entries >= 500 && fought.refused > 0, "{fought:?}");
-    let habits = MemoryHabits::default().unanswered_one_in(7).delay(Duration::from_micros(50));
+    let habits = MemoryHabits::default().unanswered_one_in(7).late_by_calls(20).delay(Duration::from_micros(50));
     let memory: Arc<dyn EntryLog> = Arc::new(MemoryLog::with_habits(habits));
     let fought = fight(&memory, 1, 8, 2_000);
     assert!(fought.entries >= 2_000 && fought.refused > 0 && fought.unknown > 0, "{fought:?}");

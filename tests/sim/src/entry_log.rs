@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let (seed, only) = (arguments.seed(), arguments.text("only"));
     println!("entry-log: seed {seed}, {operations} operations, {rounds} rounds");
     let mut report = Report::new("inside");
-    let habits = MemoryHabits::default().unanswered_one_in(50);
+    let habits = MemoryHabits::default().unanswered_one_in(50).late_by_calls(4);
     let slow = habits.unanswered_one_in(20).delay(Duration::from_micros(20));
     if only.is_none_or(|only| only == "files") {
         checked(&mut report, "files", operations, &mut Files::new(), seed);

@@ -6,6 +6,7 @@ use journal::{Append, EntryLog, JournalError, Position};
 
 use super::Subject;
 use super::shard::Shard;
+use super::unknown::Unknown;
 use crate::random::Random;
 
 /// Shards that are appended to.
@@ -27,18 +28,20 @@ pub struct Checked {
     pub refused: u64,
     /// Appends of which the log did not say whether they succeeded.
     pub unknown: u64,
+    /// Entries that were not there when somebody looked after such an append, and arrived later.
+    pub late: u64,
     /// How often the log lost its end, and said so.
     pub lost: u64,
     /// How often it was opened again.
     pub reopened: u64,
 }
 
-struct Driver<'subject> {
+pub(super) struct Driver<'subject> {
     subject: &'subject mut dyn Subject,
-    random: Random,
-    shards: Vec<Shard>,
+    pub(super) random: Random,
+    pub(super) shards: Vec<Shard>,
     started: u64,
-    checked: Checked,
+    pub(super) checked: Checked,
 }
 
 /// Does random operations, and compares each with what it must do.
@@ -77,7 +80,11 @@ impl Driver<'_> {
         }
     }
 
-    fn payload(&mut self) -> Vec<u8> {
+    pub(super) fn term(&self) -> u64 {
+        1 + self.checked.operations / 1_000
+    }
+
+    pub(super) fn payload(&mut self) -> Vec<u8> {
         let length = self.random.below(PAYLOAD_BYTES_MAX);
         self.random.bytes(usize::try_from(length).expect("short"))
     }
@@ -87,7 +94,11 @@ impl Driver<'_> {
         let count = if self.random.one_in(4) { 1 + self.random.index(self.shards.len()) } else { 1 };
         let first = self.random.index(self.shards.len());
         let chosen: Vec<usize> = (0..count).map(|number| (first + number) % self.shards.len()).collect();
-        let term = 1 + self.checked.operations / 1_000;
+        self.append_to(log, &chosen);
+    }
+
+    fn append_to(&mut self, log: &Arc<dyn EntryLog>, chosen: &[usize]) {
+        let term = self.term();
         let payloads: Vec<Vec<u8>> = chosen.iter().map(|_| self.payload()).collect();
         let appends: Vec<Append<'_>> = chosen
             .iter()
@@ -99,18 +110,14 @@ impl Driver<'_> {
             .collect();
         let answers = log.append_behind(&appends);
         assert_eq!(answers.len(), chosen.len(), "each entry has its answer");
-        for ((chosen, answer), payload) in chosen.into_iter().zip(answers).zip(payloads) {
-            let shard = &mut self.shards[chosen];
+        for ((chosen, answer), payload) in chosen.iter().copied().zip(answers).zip(payloads) {
             match answer {
                 Ok(position) => {
-                    shard.appended(position, term, payload);
+                    self.shards[chosen].appended(position, term, payload);
                     self.checked.appended += 1;
                 }
-                Err(error) if error.may_be_appended() => {
-                    self.checked.unknown += 1;
-                    self.checked.appended += u64::from(shard.perhaps_appended(&**log, term, payload));
-                }
-                Err(error) => panic!("J6: shard {} behind its last entry: {error}", shard.id()),
+                Err(error) if error.may_be_appended() => self.settle_unknown(log, chosen, Unknown { term, payload }),
+                Err(error) => panic!("J6: shard {} behind its last entry: {error}", self.shards[chosen].id()),
             }
         }
     }
@@ -176,23 +183,11 @@ impl Driver<'_> {
         self.started += 1;
         let at = Position { index: 1 + self.random.below(1 << 40), hash: self.random.next() };
         log.start_after(id, at).expect("a start");
-        let mut shard = Shard::new(id, at);
-        shard.check_ends(&**log);
-        let payload = self.payload();
-        let answer = log.append_behind(&[Append { shard: id, after: at, term: 1, payload: &payload }]).remove(0);
-        match answer {
-            Ok(position) => shard.appended(position, 1, payload),
-            Err(error) if error.may_be_appended() => {
-                if !shard.perhaps_appended(&**log, 1, payload) {
-                    // The start of a shard without entries is known to nobody later.
-                    return;
-                }
-            }
-            Err(error) => panic!("J6: the first entry behind an image: {error}"),
-        }
+        let chosen = self.shards.len();
+        self.shards.push(Shard::new(id, at));
+        self.shards[chosen].check_ends(&**log);
+        self.append_to(log, &[chosen]);
         assert!(log.start_after(id, at).is_err(), "a shard with entries has begun");
-        self.checked.appended += 1;
-        self.shards.push(shard);
     }
 
     /// The log loses its end: whoever appends behind what is gone is told, and goes on from what is there.

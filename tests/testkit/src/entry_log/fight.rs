@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use journal::{Append, Ends, EntryLog, JournalError, Position, ShardId};
 
 const READ_BYTES: usize = 1 << 20;
+/// Attempts at the entry that ends a fight. Only late entries, and answers that are lost, can make them fail.
+const LAST_ATTEMPTS_MAX: u64 = 1_000;
 
 /// How a fight went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,17 @@ enum Known {
     /// It is not, and never will be.
     Refused,
     Unknown,
+}
+
+impl Known {
+    fn from_answer(answer: &Result<Position, JournalError>) -> Self {
+        match answer {
+            Ok(position) => Self::Appended(*position),
+            Err(error) if error.may_be_appended() => Self::Unknown,
+            Err(JournalError::Deposed { .. }) => Self::Refused,
+            Err(error) => panic!("an append of a fight: {error}"),
+        }
+    }
 }
 
 /// Lets `appenders` threads append to an empty shard until together they have done so `rounds` times: each reads where the
@@ -50,6 +63,7 @@ pub fn fight(log: &Arc<dyn EntryLog>, shard: ShardId, appenders: u64, rounds: u6
     let count = |wanted: fn(&Known) -> bool, known: &BTreeMap<Vec<u8>, Known>| {
         known.values().filter(|one| wanted(one)).count() as u64
     };
+    append_last(&**log, shard, &mut known);
     let refused = count(|one| *one == Known::Refused, &known);
     let unknown = count(|one| *one == Known::Unknown, &known);
     let entries = check_chain(&**log, shard, &mut known);
@@ -71,21 +85,29 @@ fn append_until_done(
         number += 1;
         let payload = [appender.to_le_bytes(), number.to_le_bytes()].concat();
         let append = Append { shard, after, term: appender + 1, payload: &payload };
-        let outcome = match log.append_behind(&[append]).remove(0) {
-            Ok(position) => {
-                assert_eq!(position.index, after.index + 1, "J6: behind the entry that was named");
-                Known::Appended(position)
-            }
-            Err(error) if error.may_be_appended() => Known::Unknown,
-            Err(JournalError::Deposed { .. }) => Known::Refused,
-            Err(error) => panic!("an append of a fight: {error}"),
-        };
-        if matches!(outcome, Known::Appended(_)) {
+        let answer = log.append_behind(&[append]).remove(0);
+        let outcome = Known::from_answer(&answer);
+        if let Known::Appended(position) = outcome {
+            assert_eq!(position.index, after.index + 1, "J6: behind the entry that was named");
             let _ = rounds_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         }
         known.insert(payload, outcome);
     }
     known
+}
+
+/// Appends until the log says that it has: nothing can arrive late after that.
+fn append_last(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>, Known>) {
+    for number in 0..LAST_ATTEMPTS_MAX {
+        let after = log.ends(shard).expect("the ends of a shard").last;
+        let payload = [u64::MAX.to_le_bytes(), number.to_le_bytes()].concat();
+        let answer = log.append_behind(&[Append { shard, after, term: 1, payload: &payload }]).remove(0);
+        known.insert(payload, Known::from_answer(&answer));
+        if answer.is_ok() {
+            return;
+        }
+    }
+    panic!("none of {LAST_ATTEMPTS_MAX} appends succeeded, though nobody else appended");
 }
 
 /// Reads the whole shard. Takes every entry that is found out of `known`; returns how many there are.

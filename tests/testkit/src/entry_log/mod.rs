@@ -7,6 +7,7 @@
 mod driver;
 mod fight;
 mod shard;
+mod unknown;
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ pub trait Subject {
     /// Closes the log and opens it again. Nobody holds it.
     fn reopen(&mut self);
 
-    /// Makes the log forget the last entries of a shard, although they were durable; false if it never does.
+    /// Makes the log forget the last entries of a shard, although they were durable, and what is on its way to it; false if it
+    /// never does.
     fn forget(&self, _shard: ShardId, _entries: usize) -> bool {
         false
     }

@@ -53,17 +53,6 @@ impl Shard {
         self.entries.push_back(Appended { position, term, payload });
     }
 
-    /// Nobody knows whether an entry was appended: the log does, and must stay with it.
-    pub(super) fn perhaps_appended(&mut self, log: &dyn EntryLog, term: u64, payload: Vec<u8>) -> bool {
-        let last = log.ends(self.id).expect("the ends of a shard").last;
-        if last == self.last() {
-            return false;
-        }
-        self.appended(last, term, payload);
-        self.check_read(log, last.index, 0);
-        true
-    }
-
     pub(super) fn cut(&mut self, first_kept: u64) {
         while self.entries.len() > 1 && self.first_kept().is_some_and(|first| first < first_kept) {
             self.entries.pop_front();
