@@ -31,6 +31,6 @@ pub use durations::Durations;
 pub use error::JournalError;
 pub use frame::{Entry, ShardId};
 pub use local::{Consumer, LocalJournal, LocalOptions, QueueFull, Queued};
-pub use log::{Append, Ends, EntryLog, Position, Verified};
+pub use log::{Append, ENTRY_OVERHEAD_BYTES_MAX, Ends, EntryLog, Position, Verified};
 pub use meter::JournalMeter;
 pub use segments::{SegmentFiles, SegmentOptions};

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::error::JournalError;
-use crate::frame::{Entry, ShardId};
+use crate::frame::{Entry, HASH_BYTES, HEADER_BYTES, ShardId};
 
 /// Where an entry is in its shard, and that it is this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,9 @@ pub struct Ends {
     pub last: Position,
 }
 
+/// The bytes that an entry takes beside its payload, at most, where [`EntryLog::read`] counts them.
+pub const ENTRY_OVERHEAD_BYTES_MAX: usize = HEADER_BYTES + HASH_BYTES;
+
 /// Keeps the entries of many shards.
 ///
 /// # Duties
@@ -83,7 +86,7 @@ pub trait EntryLog: Send + Sync {
     fn append_behind(&self, entries: &[Append<'_>]) -> Vec<Result<Position, JournalError>>;
 
     /// The entries of `shard` from `first` on with their places: at least one if it exists, then as many as fit into
-    /// `bytes_max`.
+    /// `bytes_max`. An entry counts as its payload and at most [`ENTRY_OVERHEAD_BYTES_MAX`] more.
     fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<(Entry, Position)>, JournalError>;
 
     /// The first and the last entry of a shard.

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use journal::{Ends, Entry, EntryLog, JournalError, Position, ShardId};
+use journal::{ENTRY_OVERHEAD_BYTES_MAX, Ends, EntryLog, JournalError, Position, ShardId};
 
 /// An entry that was appended.
 struct Appended {
+    /// What it is behind.
+    previous: Position,
     position: Position,
     term: u64,
     payload: Vec<u8>,
@@ -50,7 +52,7 @@ impl Shard {
     /// An append said that it succeeded.
     pub(super) fn appended(&mut self, position: Position, term: u64, payload: Vec<u8>) {
         assert_eq!(position.index, self.last().index + 1, "J6: an entry of shard {} is behind the last", self.id);
-        self.entries.push_back(Appended { position, term, payload });
+        self.entries.push_back(Appended { previous: self.last(), position, term, payload });
     }
 
     pub(super) fn cut(&mut self, first_kept: u64) {
@@ -97,19 +99,19 @@ impl Shard {
         };
         let read = read.unwrap_or_else(|error| panic!("{at}: {error}"));
         assert!(!read.is_empty(), "{at}: at least one");
-        let skipped = usize::try_from(skipped).expect("few");
-        for (kept, (entry, position)) in self.entries.iter().skip(skipped).zip(&read) {
+        let expected = self.entries.range(usize::try_from(skipped).expect("few")..);
+        assert!(read.len() <= expected.len(), "{at}: {} entries, {} are there", read.len(), expected.len());
+        for (kept, (entry, position)) in expected.clone().zip(&read) {
             assert_eq!((*position, entry.index), (kept.position, kept.position.index), "{at}");
             assert_eq!((entry.shard, entry.term, &entry.payload), (self.id, kept.term, &kept.payload), "{at}");
+            assert_eq!(entry.previous_hash, kept.previous.hash, "{at}: entry {position} is behind {}", kept.previous);
         }
-        assert!(read.len() <= self.entries.len() - skipped, "{at}: {} entries too many", read.len());
-        for pair in read.windows(2) {
-            let (before, after): (&Position, &Entry) = (&pair[0].1, &pair[1].0);
-            assert_eq!(after.previous_hash, before.hash, "{at}: each has the hash of the one before");
-        }
-        let is_whole = read.len() == self.entries.len() - skipped;
         let bytes: usize = read.iter().map(|(entry, _)| entry.payload.len()).sum();
-        assert!(is_whole || bytes_max < usize::MAX, "{at}: fewer than there are");
         assert!(read.len() == 1 || bytes <= bytes_max, "{at}: {bytes} bytes");
+        if expected.len() > read.len() {
+            let with_next = expected.take(read.len() + 1).map(|kept| kept.payload.len() + ENTRY_OVERHEAD_BYTES_MAX);
+            let with_next: usize = with_next.sum();
+            assert!(with_next > bytes_max, "{at}: {} entries, and one more fits: {with_next} bytes", read.len());
+        }
     }
 }
