@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use journal::{ENTRY_OVERHEAD_BYTES_MAX, Ends, EntryLog, JournalError, Position, ShardId};
 
+/// So many entries that the log has lost are remembered.
+const LOST_MAX: usize = 64;
+
 /// An entry that was appended.
 struct Appended {
     /// What it is behind.
@@ -20,11 +23,13 @@ pub(super) struct Shard {
     start: Position,
     /// From the first kept entry on.
     entries: VecDeque<Appended>,
+    /// The newest of those that were acknowledged, and that the log has lost.
+    lost: VecDeque<Appended>,
 }
 
 impl Shard {
     pub(super) fn new(id: ShardId, start: Position) -> Self {
-        Self { id, start, entries: VecDeque::new() }
+        Self { id, start, entries: VecDeque::new(), lost: VecDeque::new() }
     }
 
     pub(super) fn id(&self) -> ShardId {
@@ -52,7 +57,16 @@ impl Shard {
     /// An append said that it succeeded.
     pub(super) fn appended(&mut self, position: Position, term: u64, payload: Vec<u8>) {
         assert_eq!(position.index, self.last().index + 1, "J6: an entry of shard {} is behind the last", self.id);
-        self.entries.push_back(Appended { previous: self.last(), position, term, payload });
+        let previous = self.last();
+        for lost in self.lost.iter().filter(|lost| lost.position == position) {
+            let is_same = (lost.previous, lost.term, &lost.payload) == (previous, term, &payload);
+            assert!(
+                is_same,
+                "J6: two entries of shard {} are {position}, behind {} and {previous}",
+                self.id, lost.previous
+            );
+        }
+        self.entries.push_back(Appended { previous, position, term, payload });
     }
 
     pub(super) fn cut(&mut self, first_kept: u64) {
@@ -64,7 +78,22 @@ impl Shard {
     pub(super) fn forget(&mut self, entries: usize) {
         let left = self.entries.len().saturating_sub(entries);
         assert!(left > 0, "an entry stays, as a place to go on from");
-        self.entries.truncate(left);
+        self.lost.extend(self.entries.drain(left..));
+        self.lost.drain(..self.lost.len().saturating_sub(LOST_MAX));
+    }
+
+    /// Whether the log has lost this entry and has another one in its place, or had one there that was given up since.
+    pub(super) fn has_replaced(&self, position: Position) -> bool {
+        let is_lost = self.lost.iter().any(|lost| lost.position == position);
+        is_lost && position.index <= self.last().index && !self.entries.iter().any(|kept| kept.position == position)
+    }
+
+    /// The place of an entry that the log has lost. One that its last entry has replaced comes first: an owner that does not
+    /// know of the loss appends there.
+    pub(super) fn lost(&self, chosen: usize) -> Option<Position> {
+        let places = || self.lost.iter().map(|lost| lost.position).filter(|position| *position != self.last());
+        let replaced = places().find(|position| position.index == self.last().index);
+        replaced.or_else(|| places().nth(chosen % places().count().max(1)))
     }
 
     pub(super) fn check_ends(&self, log: &dyn EntryLog) {

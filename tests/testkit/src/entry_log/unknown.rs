@@ -49,7 +49,7 @@ impl Driver<'_> {
                         log.read(id, after.index + 1, 0).expect("the entry that is there").remove(0);
                     assert!(seen.is_none_or(|seen| seen == position), "J2: {seen:?} of shard {id}, then {position}");
                     let is_entry = |one: &Unknown| (one.term, &one.payload) == (entry.term, &entry.payload);
-                    let found = unknown.iter().position(is_entry);
+                    let found = unknown.iter().rposition(is_entry);
                     let Some(found) = found else {
                         panic!("J7: nobody appended what is behind {after} of shard {id}: {entry:?}");
                     };
