@@ -62,7 +62,7 @@ impl Subject for Memory {
 fn files_do_the_duties_of_a_log() {
     for seed in 1..=3 {
         let checked = check(&mut Files::new(), seed, 3_000);
-        assert!(checked.appended > 1_000 && checked.refused > 100 && checked.reopened > 0, "{checked:?}");
+        assert!(checked.appended > 1_000 && checked.refused > 100 && checked.reopened > 5, "{checked:?}");
     }
 }
 

@@ -15,7 +15,7 @@ const SHARDS: u64 = 4;
 const STARTED: u64 = 100;
 const PAYLOAD_BYTES_MAX: u64 = 200;
 /// So many operations for each time that the log is opened again.
-const REOPENED_ONE_IN: u64 = 2_000;
+const REOPENED_ONE_IN: u64 = 200;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Checked {
     pub lost: u64,
     /// Appends behind an entry that the log had lost, where there was another one by then; all refused.
     pub replaced: u64,
-    /// How often it was opened again.
+    /// How often it was opened again before the end.
     pub reopened: u64,
 }
 
@@ -64,6 +64,7 @@ pub fn check(subject: &mut dyn Subject, seed: u64, operations: u64) -> Checked {
 impl Driver<'_> {
     fn operation(&mut self) {
         if self.random.one_in(REOPENED_ONE_IN) {
+            self.checked.reopened += 1;
             return self.reopen();
         }
         let log = self.subject.log();
@@ -223,14 +224,16 @@ impl Driver<'_> {
         }
     }
 
+    /// Everything that was there is there again, and can be read.
     fn reopen(&mut self) {
         self.subject.reopen();
         let log = self.subject.log();
         for shard in &self.shards {
             shard.check_reopened(&*log);
             shard.check_ends(&*log);
+            shard.check_read(&*log, shard.first_kept().unwrap_or(1), usize::MAX);
         }
-        self.checked.reopened += 1;
+        self.verify(&log);
     }
 }
 
