@@ -4,17 +4,17 @@
 //! that fight for a shard of each.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journal::memory::{MemoryHabits, MemoryLog};
-use journal::{EntryLog, SegmentFiles, SegmentOptions, ShardId};
+use journal::memory::MemoryHabits;
+use journal::{EntryLog, ShardId};
 use testkit::arguments::Arguments;
-use testkit::entry_log::{Checked, Fought, Subject, check, fight};
+use testkit::entry_log::{Checked, Files, Fought, Memory, Subject, check, fight};
 use testkit::report::Report;
 
-const ID: u64 = 7;
+/// Small, so that many segments are begun and freed.
+const SEGMENT_BYTES: u64 = 16 << 10;
 /// The shard that is fought for.
 const FOUGHT_FOR: ShardId = 1;
 const APPENDERS: u64 = 8;
@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let habits = MemoryHabits::default().unanswered_one_in(50).late_by_calls(4);
     let slow = habits.unanswered_one_in(20).delay(Duration::from_micros(20));
     if only.is_none_or(|only| only == "files") {
-        checked(&mut report, "files", operations, &mut Files::new(), seed);
-        fought(&mut report, "files", rounds, &Files::new().log());
+        checked(&mut report, "files", operations, &mut Files::new(SEGMENT_BYTES), seed);
+        fought(&mut report, "files", rounds, &Files::new(SEGMENT_BYTES).log());
     }
     if only.is_none_or(|only| only == "memory") {
-        checked(&mut report, "memory", operations, &mut Memory(MemoryLog::with_habits(habits)), seed);
-        fought(&mut report, "memory", rounds, &Memory(MemoryLog::with_habits(slow)).log());
+        checked(&mut report, "memory", operations, &mut Memory::new(habits), seed);
+        fought(&mut report, "memory", rounds, &Memory::new(slow).log());
     }
     report
 }
@@ -57,51 +57,4 @@ fn fought(report: &mut Report, name: &str, rounds: u64, log: &Arc<dyn EntryLog>)
     };
     let goal = format!("{rounds} rounds of {APPENDERS} appenders: one chain, every acknowledged entry in it once");
     report.add(&format!("log.fight-{name}"), figure, &goal, ok);
-}
-
-/// A log in files, with small segments.
-struct Files {
-    _directory: tempfile::TempDir,
-    path: PathBuf,
-    log: Option<Arc<SegmentFiles>>,
-}
-
-impl Files {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().to_owned();
-        let log = SegmentFiles::create(&path, ID, &options()).expect("a journal");
-        Self { _directory: directory, path, log: Some(Arc::new(log)) }
-    }
-}
-
-fn options() -> SegmentOptions {
-    SegmentOptions::default().file_bytes_target(64 << 10)
-}
-
-impl Subject for Files {
-    fn log(&self) -> Arc<dyn EntryLog> {
-        self.log.clone().expect("an open log")
-    }
-
-    fn reopen(&mut self) {
-        drop(self.log.take());
-        self.log = Some(Arc::new(SegmentFiles::open(&self.path, ID, &options()).expect("the journal")));
-    }
-}
-
-/// A log in memory.
-struct Memory(MemoryLog);
-
-impl Subject for Memory {
-    fn log(&self) -> Arc<dyn EntryLog> {
-        Arc::new(self.0.clone())
-    }
-
-    fn reopen(&mut self) {}
-
-    fn forget(&self, shard: ShardId, entries: usize) -> bool {
-        self.0.forget(shard, entries);
-        true
-    }
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use journal::{Append, EntryLog, JournalError, Position};
 
 use super::Subject;
+use super::quiet::QUIET;
 use super::shard::Shard;
 use super::unknown::Unknown;
 use crate::random::Random;
 
-/// Shards that are appended to.
+/// Shards that are there from the beginning.
 const SHARDS: u64 = 4;
+/// So many operations on shards for each one on the quiet shard.
+const QUIET_ONE_IN: u64 = 100;
 /// The first shard that starts after an image.
 const STARTED: u64 = 100;
 const PAYLOAD_BYTES_MAX: u64 = 200;
@@ -34,15 +37,19 @@ pub struct Checked {
     pub lost: u64,
     /// Appends behind an entry that the log had lost, where there was another one by then; all refused.
     pub replaced: u64,
+    /// How often the entry of the quiet shard was moved to another file.
+    pub moved: u64,
     /// How often it was opened again before the end.
     pub reopened: u64,
 }
 
 pub(super) struct Driver<'subject> {
-    subject: &'subject mut dyn Subject,
+    pub(super) subject: &'subject mut dyn Subject,
     pub(super) random: Random,
     pub(super) shards: Vec<Shard>,
     started: u64,
+    /// The newest file when the quiet shard was last appended to.
+    pub(super) quiet_file: Option<u64>,
     pub(super) checked: Checked,
 }
 
@@ -52,7 +59,8 @@ pub(super) struct Driver<'subject> {
 /// If the log breaks a duty.
 pub fn check(subject: &mut dyn Subject, seed: u64, operations: u64) -> Checked {
     let shards = (1..=SHARDS).map(|id| Shard::new(id, Position::START)).collect();
-    let mut driver = Driver { subject, random: Random::new(seed), shards, started: 0, checked: Checked::default() };
+    let random = Random::new(seed);
+    let mut driver = Driver { subject, random, shards, started: 0, quiet_file: None, checked: Checked::default() };
     while driver.checked.operations < operations {
         driver.checked.operations += 1;
         driver.operation();
@@ -68,9 +76,9 @@ impl Driver<'_> {
             return self.reopen();
         }
         let log = self.subject.log();
-        let chosen = self.random.index(self.shards.len());
+        let chosen = self.choose();
         match self.random.below(100) {
-            0..45 => self.append(&log),
+            0..45 => self.append(&log, chosen),
             45..55 => self.append_elsewhere(&log, chosen),
             55..80 => self.read(&log, chosen),
             80..88 => self.shards[chosen].check_ends(&*log),
@@ -81,6 +89,17 @@ impl Driver<'_> {
             97..98 => self.start(&log),
             _ => self.forget(&log, chosen),
         }
+        drop(log);
+        self.check_moved();
+    }
+
+    /// A shard, seldom the quiet one.
+    fn choose(&mut self) -> usize {
+        if self.random.one_in(QUIET_ONE_IN) { QUIET } else { self.choose_busy() }
+    }
+
+    fn choose_busy(&mut self) -> usize {
+        1 + self.random.index(self.shards.len() - 1)
     }
 
     pub(super) fn term(&self) -> u64 {
@@ -97,14 +116,17 @@ impl Driver<'_> {
     }
 
     /// Appends to one shard, or to several in one call.
-    fn append(&mut self, log: &Arc<dyn EntryLog>) {
-        let count = if self.random.one_in(4) { 1 + self.random.index(self.shards.len()) } else { 1 };
-        let first = self.random.index(self.shards.len());
-        let chosen: Vec<usize> = (0..count).map(|number| (first + number) % self.shards.len()).collect();
+    fn append(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
+        if !self.random.one_in(4) {
+            return self.append_to(log, &[chosen]);
+        }
+        let (busy, first) = (self.shards.len() - 1, self.choose_busy());
+        let count = 1 + self.random.index(busy);
+        let chosen: Vec<usize> = (0..count).map(|number| 1 + (first + number) % busy).collect();
         self.append_to(log, &chosen);
     }
 
-    fn append_to(&mut self, log: &Arc<dyn EntryLog>, chosen: &[usize]) {
+    pub(super) fn append_to(&mut self, log: &Arc<dyn EntryLog>, chosen: &[usize]) {
         let term = self.term();
         let payloads: Vec<Vec<u8>> = chosen.iter().map(|_| self.payload()).collect();
         let appends: Vec<Append<'_>> = chosen
@@ -127,6 +149,9 @@ impl Driver<'_> {
                 Err(error) => panic!("J6: shard {} behind its last entry: {error}", self.shards[chosen].id()),
             }
         }
+        if chosen.contains(&QUIET) {
+            self.rest_quiet(log);
+        }
     }
 
     /// Appends behind something that is not the last entry.
@@ -146,7 +171,7 @@ impl Driver<'_> {
     }
 
     /// An append behind something that is not the last entry is refused, and its entry is not in the log.
-    fn check_refused(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, after: Position) {
+    pub(super) fn check_refused(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, after: Position) {
         let shard = &self.shards[chosen];
         let last = shard.last();
         let append = Append { shard: shard.id(), after, term: 1, payload: b"never" };
@@ -170,12 +195,21 @@ impl Driver<'_> {
         shard.check_read(&**log, first, bytes_max);
     }
 
+    /// Gives up entries of one shard; or all but the last entry of every shard, so that whole files are freed.
     fn cut(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
-        let shard = &mut self.shards[chosen];
+        if self.random.one_in(4) {
+            return (0..self.shards.len()).for_each(|chosen| self.cut_to(log, chosen, u64::MAX));
+        }
+        let shard = &self.shards[chosen];
         let Some(first_kept) = shard.first_kept() else { return };
         let to = first_kept + self.random.below(shard.last().index + 3 - first_kept);
-        log.cut(shard.id(), to).expect("a cut");
-        shard.cut(to);
+        self.cut_to(log, chosen, to);
+    }
+
+    pub(super) fn cut_to(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, first_kept: u64) {
+        let shard = &mut self.shards[chosen];
+        log.cut(shard.id(), first_kept).expect("a cut");
+        shard.cut(first_kept);
         shard.check_ends(&**log);
     }
 
@@ -225,7 +259,7 @@ impl Driver<'_> {
     }
 
     /// Everything that was there is there again, and can be read.
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.subject.reopen();
         let log = self.subject.log();
         for shard in &self.shards {

@@ -3,10 +3,13 @@
 //!
 //! - [`check`]: random operations on several shards, each compared with what it must do.
 //! - [`fight`]: many appenders that all want to append to one shard.
+//! - [`Files`] and [`Memory`]: the logs of the journal as subjects.
 
 mod driver;
 mod fight;
+mod quiet;
 mod shard;
+mod subjects;
 mod unknown;
 
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use journal::{EntryLog, ShardId};
 
 pub use driver::{Checked, check};
 pub use fight::{Fought, fight};
+pub use subjects::{Files, Memory};
 
 /// A log under test.
 pub trait Subject {
@@ -28,5 +32,10 @@ pub trait Subject {
     /// never does.
     fn forget(&self, _shard: ShardId, _entries: usize) -> bool {
         false
+    }
+
+    /// The numbers of the oldest and the newest file; none if the log is not in files that are freed one by one.
+    fn file_numbers(&self) -> Option<(u64, u64)> {
+        None
     }
 }
