@@ -45,7 +45,7 @@ pub fn from_halt(halt: &Halt) -> Error {
 
 pub(crate) fn from_journal(error: &JournalError) -> Error {
     match error {
-        JournalError::Deposed { .. } | JournalError::TailLost { .. } => {
+        JournalError::Deposed { .. } | JournalError::Unanswered { .. } | JournalError::TailLost { .. } => {
             Failure::not_applied(FailureKind::NotOwner, error.to_string()).into()
         }
         JournalError::Damaged { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),

@@ -150,7 +150,8 @@ impl Follower {
     }
 
     /// Takes the shard for a term: appends an entry without commands behind what it has applied, after which whoever owned it
-    /// can append no more. `false` if somebody else has appended meanwhile: follow, and try again if that is still wanted.
+    /// can append no more. `false` if somebody else has appended meanwhile, or nobody knows: follow, and try again if that is
+    /// still wanted.
     pub fn fence(&mut self, term: u64) -> Result<bool, Error> {
         let time = Time::new(self.options.clock.clone(), self.applied().stamp);
         let payload = EntryHeader::new(time.stamp()).encode(std::iter::empty());
@@ -161,7 +162,7 @@ impl Follower {
                 self.follow()?;
                 Ok(true)
             }
-            Err(JournalError::Deposed { .. }) => Ok(false),
+            Err(JournalError::Deposed { .. } | JournalError::Unanswered { .. }) => Ok(false),
             Err(error) => Err(from_journal(&error)),
         }
     }

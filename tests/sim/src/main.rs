@@ -23,6 +23,7 @@ mod serial;
 mod sessions;
 mod shell_blocks;
 mod stretches;
+mod take_overs;
 mod tally;
 mod tools;
 
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         "model" => model::cells::run(&arguments),
         "mixed-model" => model::mixed::run(&arguments),
         "monitoring" => monitoring::run(&arguments),
+        "take-overs" => take_overs::run(&arguments),
         "entry-log" => entry_log::run(&arguments),
         "power-journal" => power_journal::run(&arguments),
         "power-store" => power_store::run(&arguments),

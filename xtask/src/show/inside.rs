@@ -46,6 +46,12 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "roles",
+            shows: "a follower that is equal to the owner at every image, and that takes over from 100 owners that are killed",
+            work: Work::Programs(&[Program { cargo: SIM, full: "take-overs", small: "take-overs --kills 15" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "waits",
             shows: "nobody sleeps through an answer, a change, a push or a turn, in any order of events of small models",
             work: Work::Programs(&[Program { cargo: LOOM, full: "--test loom", small: "--test loom" }]),

@@ -54,7 +54,7 @@ impl Consumer<Submission> for Proposer {
 
     fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
         let kind = match error {
-            JournalError::Deposed { .. } | JournalError::TailLost { .. } => {
+            JournalError::Deposed { .. } | JournalError::Unanswered { .. } | JournalError::TailLost { .. } => {
                 // First: whoever learns that a write was refused must not read what the next owner has changed.
                 self.tenure.end();
                 FailureKind::NotOwner
