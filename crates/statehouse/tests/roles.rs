@@ -86,7 +86,7 @@ fn whoever_appends_the_fence_first_owns_the_shard_and_the_one_before_answers_no_
     assert_eq!(new.cells().get("round").unwrap().unwrap().as_integer(), Some(1));
     write(&new, 2);
     assert!(old.close().is_err(), "it says why it has stopped");
-    assert_eq!(slow.follow().unwrap() > 0, true);
+    assert!(slow.follow().unwrap() > 0);
     assert_eq!(image_of(&slow), image(&new));
 }
 
