@@ -135,14 +135,7 @@ impl BareKernel {
 
     /// A command that does one thing to a record.
     pub fn act<'bytes>(&self, record: &'bytes str, act: RecordAct<'bytes>) -> Body<'bytes> {
-        Body::Transact(Transact {
-            space: self.space,
-            branch: self.branch,
-            group: None,
-            fence: None,
-            guards: Vec::new(),
-            ops: vec![Op::Record(record, act)],
-        })
+        Body::Transact(Transact::new(self.space, self.branch, None, vec![Op::Record(record, act)]))
     }
 
     /// Puts records with the numbers of `range` behind `prefix`.

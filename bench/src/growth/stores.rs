@@ -218,7 +218,7 @@ impl Subject for KernelSubject {
 /// A command of one operation.
 fn body<'bytes>(kernel: &BareKernel, fence: Option<Fence<'bytes>>, op: Op<'bytes>) -> Body<'bytes> {
     let (space, branch) = (kernel.space, kernel.branch);
-    Body::Transact(Transact { space, branch, group: None, fence, guards: Vec::new(), ops: vec![op] })
+    Body::Transact(Transact { fences: fence.into_iter().collect(), ..Transact::new(space, branch, None, vec![op]) })
 }
 
 /// Consecutive parts of a range, each of at most `length`.

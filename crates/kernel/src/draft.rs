@@ -43,7 +43,7 @@ impl Draft {
 
     /// Checks the fence of a transaction, before its operations.
     pub fn check_fence(&mut self, transact: &Transact<'_>) -> Result<Result<(), Rejection>, Halt> {
-        let fence_only = Transact { guards: Vec::new(), ops: Vec::new(), ..*transact };
+        let fence_only = Transact { fences: transact.fences.clone(), guards: Vec::new(), ops: Vec::new(), ..*transact };
         Ok(self.apply_with(&fence_only, false)?.map(drop))
     }
 

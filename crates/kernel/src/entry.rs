@@ -6,7 +6,7 @@ use session::{Halt, Stamp};
 use crate::LEVEL;
 
 /// The number of this layout.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The header before an entry's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kv::{MemoryStore, Store, Writer};
-use session::{Envelope, Stamp};
+use session::{Envelope, Sender, Stamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::catalogue::CatalogueChange;
@@ -15,7 +15,11 @@ fn envelope(body: &Body<'_>) -> Vec<u8> {
     let mut encoded = Writer::new();
     body.encode(&mut encoded);
     let mut writer = Writer::new();
-    Envelope { identity: b"me", ..Envelope::without_session(MACHINE, 1, encoded.as_slice()) }.encode(&mut writer);
+    Envelope {
+        sender: Some(Sender { principal: "me", policy_revision: 3 }),
+        ..Envelope::without_session(MACHINE, 1, encoded.as_slice())
+    }
+    .encode(&mut writer);
     writer.finish()
 }
 
@@ -29,7 +33,8 @@ fn entry() -> Vec<u8> {
         space: 1,
         branch: 1,
         group: Some("g"),
-        fence: None,
+        fences: Vec::new(),
+        force: false,
         guards: vec![
             Guard::Cell(CellGuard::Absent("a")),
             Guard::Cell(CellGuard::RangeUnchangedSince("a", Some("b"), 0)),
@@ -105,8 +110,9 @@ fn golden_limits_and_those_of_earlier_formats() {
 }
 
 const GOLDEN_ENTRY: &str = "
-    010100000040420f00000000000700000000000000040000006d00000001000100000100000000000000020000006d65
-    010100000001000000010100000067000200000001010000006106010000006101010000006200000000000000000200
-    00000201000000610200000003780301000000610101000000000000000900000002ffffffffffffffff1e0000000100
-    0100000100000000000000020000006d6502020100000001000000622100000001000100000100000000000000020000
-    006d6503010000000201000000090000001800000001000100000100000000000000020000006d650401000000";
+    020100000040420f00000000000700000000000000040000007500000001000100020100000000000000020000006d65
+    030000000000000001010000000100000001010000006700020000000101000000610601000000610101000000620000
+    000000000000020000000201000000610200000003780301000000610101000000000000000900000002ffffffffffff
+    ffff2600000001000100020100000000000000020000006d650300000000000000020201000000010000006229000000
+    01000100020100000000000000020000006d650300000000000000030100000002010000000900000020000000010001
+    00020100000000000000020000006d6503000000000000000401000000";

@@ -95,7 +95,7 @@ macro_rules! dispatch {
         }
 
         /// Checks what the scope of a transaction says of things.
-        fn check_scope(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
+        pub(crate) fn check_scope(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
             $(if let Err(rejection) = crate::$folder::contract::$contract::check_scope(applying, scope)? {
                 return Ok(Err(rejection));
             })*
@@ -119,7 +119,7 @@ with_contracts!(dispatch);
 
 /// The group of a transaction: the one that it names, or the name of the one thing that it touches.
 fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
-    let fence = transact.fence.map(|fence| fence.record);
+    let fence = transact.fences.first().map(|fence| fence.record);
     let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
     named.or_else(|| transact.guards.iter().find_map(Guard::name))
 }
@@ -136,9 +136,9 @@ fn check_one_group(transact: &Transact<'_>) -> Result<(), Rejection> {
     if transact.group.is_some() {
         return Ok(());
     }
-    let fence = transact.fence.map(|fence| fence.record);
+    let fences = transact.fences.iter().map(|fence| fence.record);
     let names = transact.ops.iter().filter_map(Op::name).chain(transact.guards.iter().filter_map(Guard::name));
-    match names.chain(fence).find(|name| *name != group) {
+    match names.chain(fences).find(|name| *name != group) {
         None => Ok(()),
         Some(other) => Err(Rejection::TwoGroups { group: group.to_owned(), other: other.to_owned() }),
     }

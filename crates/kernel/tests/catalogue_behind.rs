@@ -12,9 +12,9 @@ use statehouse_kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Ker
 fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64, name: &str) -> Answer {
     let (mut bytes, mut envelope) = (Writer::new(), Writer::new());
     Body::Catalogue(CatalogueChange::CreateSpace { name: name.to_owned() }).encode(&mut bytes);
-    let (machine, identity, body) = (MACHINE, b"someone".as_slice(), bytes.as_slice());
+    let (machine, sender, body) = (MACHINE, None, bytes.as_slice());
     let (session, request, lowest_pending) = (None, 1, 1);
-    Envelope { machine, session, request, lowest_pending, catalogue_revision, identity, body }.encode(&mut envelope);
+    Envelope { machine, session, request, lowest_pending, catalogue_revision, sender, body }.encode(&mut envelope);
     let entry =
         EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.finish()].iter().map(Vec::as_slice));
     let index = kernel.applied().index + 1;

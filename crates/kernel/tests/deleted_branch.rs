@@ -28,9 +28,9 @@ fn apply(kernel: &mut Kernel, store: &Arc<MemoryStore>, cluster_us: u64, bodies:
             let (mut bytes, mut envelope) = (Writer::new(), Writer::new());
             body.encode(&mut bytes);
             let body = bytes.as_slice();
-            let (machine, identity) = (MACHINE, b"someone".as_slice());
+            let (machine, sender) = (MACHINE, None);
             let (request, lowest_pending, catalogue_revision) = (1, 1, 1);
-            Envelope { machine, session: None, request, lowest_pending, catalogue_revision, identity, body }
+            Envelope { machine, session: None, request, lowest_pending, catalogue_revision, sender, body }
                 .encode(&mut envelope);
             envelope.finish()
         })
@@ -65,7 +65,15 @@ fn leases_of_a_deleted_branch_end_after_its_counts_are_gone() {
     for name in &names {
         let act = RecordAct::Put { record_type: Some("task"), ttl: TtlArgument::Persist, fields: Vec::new() };
         let ops = vec![Op::Record(name, act)];
-        let put = Transact { space: SPACE, branch: BRANCH, group: None, fence: None, guards: Vec::new(), ops };
+        let put = Transact {
+            space: SPACE,
+            branch: BRANCH,
+            group: None,
+            fences: Vec::new(),
+            force: false,
+            guards: Vec::new(),
+            ops,
+        };
         apply(&mut kernel, &store, 1, &[Body::Transact(put)]);
     }
     let (prefix, worker, lease_us) = ("jobs.", "w", Some(1_000));
@@ -101,7 +109,8 @@ fn names_in_groups_go_with_the_branch_however_many_there_are() {
             Op::Run(name, RunAct::Append(Box::new(append))),
         ];
         let group = Some("g");
-        let transact = Transact { space: SPACE, branch: BRANCH, group, fence: None, guards: Vec::new(), ops };
+        let transact =
+            Transact { space: SPACE, branch: BRANCH, group, fences: Vec::new(), force: false, guards: Vec::new(), ops };
         apply(&mut kernel, &store, 1, &[Body::Transact(transact)]);
     }
     let left = |store: &MemoryStore| {

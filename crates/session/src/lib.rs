@@ -34,7 +34,7 @@ pub mod user;
 
 pub use command::{PendingPush, SESSIONS, SessionAnswer, SessionCommand};
 pub use digest::Digester;
-pub use envelope::Envelope;
+pub use envelope::{Envelope, Sender};
 pub use keys::SessionKeys;
 pub use limits::{Bound, SessionLimits};
 pub use machine::{Call, CommandDigest, Execution, Halt, Machine, SessionEvent, Stamp};

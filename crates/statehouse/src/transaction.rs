@@ -227,6 +227,6 @@ fn transact<'own>(
     fence: Option<&'own (String, u64)>,
     ops: Vec<Op<'own>>,
 ) -> Transact<'own> {
-    let fence = fence.map(|(record, attempt)| Fence { record, attempt: *attempt });
-    Transact { space: ids.space, branch: ids.branch, group, fence, guards: Vec::new(), ops }
+    let fences = fence.into_iter().map(|(record, attempt)| Fence { record, attempt: *attempt }).collect();
+    Transact { fences, ..Transact::new(ids.space, ids.branch, group, ops) }
 }

@@ -26,14 +26,22 @@ const EVERYTHING: Filter<'_> = Filter { space: 1, branch: 1, subject: None, grou
 
 fn set(group: Option<&'static str>, names: &[&'static str]) -> Body<'static> {
     let ops = names.iter().map(|name| Op::Cell(name, CellAct::Set(ValueRef::Integer(1)))).collect();
-    Body::Transact(Transact { space: 1, branch: 1, group, fence: None, guards: Vec::new(), ops })
+    Body::Transact(Transact { space: 1, branch: 1, group, fences: Vec::new(), force: false, guards: Vec::new(), ops })
 }
 
 /// Writes a cell and then fails: nothing is left.
 fn refused(name: &'static str) -> Body<'static> {
     let ops =
         vec![Op::Cell(name, CellAct::Set(ValueRef::Null)), Op::Cell(name, CellAct::Cas(Some(99), ValueRef::Null))];
-    Body::Transact(Transact { space: 1, branch: 1, group: Some("g"), fence: None, guards: Vec::new(), ops })
+    Body::Transact(Transact {
+        space: 1,
+        branch: 1,
+        group: Some("g"),
+        fences: Vec::new(),
+        force: false,
+        guards: Vec::new(),
+        ops,
+    })
 }
 
 fn keep(commits: u64, age_us: u64) -> Body<'static> {
@@ -102,7 +110,8 @@ fn a_change_says_what_changed_and_why() {
         space: 1,
         branch: 1,
         group: None,
-        fence: None,
+        fences: Vec::new(),
+        force: false,
         guards: Vec::new(),
         ops: vec![Op::Cell("a", CellAct::Delete)],
     };

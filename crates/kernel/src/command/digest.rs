@@ -36,10 +36,15 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
 /// The digest of a command for a user's machine. The version is not part of it: a client that was updated in between
 /// sends the same bytes for the same command.
 pub(crate) fn digest_hosted(number: u16, command: &HostedCommand<'_>) -> CommandDigest {
-    let HostedCommand { space, group, body } = command;
+    let HostedCommand { space, group, branch, fences, force, body } = command;
     let mut digester = Digester::new("machine");
     digester.number("machine", number.into()).number("space", (*space).into());
-    digester.text("group", group).member("body", body).finish()
+    digester.text("group", group);
+    if !fences.is_empty() {
+        digester.number("branch", (*branch).into());
+    }
+    authority(&mut digester, fences, *force);
+    digester.member("body", body).finish()
 }
 
 fn claim_next(claim: &ClaimNext<'_>) -> Digester {
@@ -77,12 +82,19 @@ fn transactions(digester: &mut Digester, outermost: Transact<'_>) -> Result<(), 
     Ok(())
 }
 
-fn transact<'bytes>(digester: &mut Digester, transact: &Transact<'bytes>, send: &mut impl FnMut(&'bytes [u8])) {
-    let Transact { space, branch, group, fence, guards, ops } = transact;
-    digester.number("space", (*space).into()).number("branch", (*branch).into()).optional_text("group", *group);
-    if let Some(Fence { record, attempt }) = fence {
+fn authority(digester: &mut Digester, fences: &[Fence<'_>], force: bool) {
+    for Fence { record, attempt } in fences {
         digester.text("fence", record).number("attempt", *attempt);
     }
+    if force {
+        digester.text("force", "");
+    }
+}
+
+fn transact<'bytes>(digester: &mut Digester, transact: &Transact<'bytes>, send: &mut impl FnMut(&'bytes [u8])) {
+    let Transact { space, branch, group, fences, force, guards, ops } = transact;
+    digester.number("space", (*space).into()).number("branch", (*branch).into()).optional_text("group", *group);
+    authority(digester, fences, *force);
     for guard in guards {
         guard.digest(digester);
     }

@@ -4,12 +4,14 @@
 
 pub mod act;
 pub(crate) mod digest;
+pub mod fence;
 pub mod hosted;
 mod op;
 pub mod trim_step;
 
 use kv::{DecodeError, Reader, Writer};
 
+pub use self::fence::Fence;
 pub use self::op::*;
 use self::trim_step::TrimStep;
 use crate::catalogue::CatalogueChange;
@@ -55,15 +57,6 @@ pub struct ClaimNext<'bytes> {
     pub waits: bool,
 }
 
-/// The check that a transaction belongs to the live attempt of a record in its group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fence<'bytes> {
-    /// The record.
-    pub record: &'bytes str,
-    /// The attempt.
-    pub attempt: u64,
-}
-
 /// Operations in one group, applied in order, all or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transact<'bytes> {
@@ -73,8 +66,10 @@ pub struct Transact<'bytes> {
     pub branch: u32,
     /// The group, or none if it is the name of the one thing touched.
     pub group: Option<&'bytes str>,
-    /// The attempt that it belongs to, if it belongs to one.
-    pub fence: Option<Fence<'bytes>>,
+    /// The attempts that it belongs to.
+    pub fences: Vec<Fence<'bytes>>,
+    /// Whether it may write where only the owner of a group may. Nothing is guarded like that yet.
+    pub force: bool,
     /// The guards.
     pub guards: Vec<Guard<'bytes>>,
     /// The operations.
@@ -175,13 +170,15 @@ pub(crate) fn count(length: usize) -> u32 {
 }
 
 impl<'bytes> Transact<'bytes> {
+    /// Operations in a group, without conditions.
+    pub fn new(space: u32, branch: u32, group: Option<&'bytes str>, ops: Vec<Op<'bytes>>) -> Self {
+        Self { space, branch, group, fences: Vec::new(), force: false, guards: Vec::new(), ops }
+    }
+
     fn encode(&self, writer: &mut Writer) {
         writer.u32(self.space).u32(self.branch);
         writer.optional_text(self.group);
-        match self.fence {
-            None => writer.u8(0),
-            Some(fence) => writer.u8(1).bytes(fence.record.as_bytes()).u64(fence.attempt),
-        };
+        fence::encode(writer, &self.fences, self.force);
         writer.u32(count(self.guards.len()));
         for guard in &self.guards {
             guard.encode(writer);
@@ -196,7 +193,7 @@ impl<'bytes> Transact<'bytes> {
         let space = reader.u32()?;
         let branch = reader.u32()?;
         let group = reader.optional_text()?;
-        let fence = if reader.bool()? { Some(Fence { record: reader.text()?, attempt: reader.u64()? }) } else { None };
+        let (fences, force) = fence::decode(reader)?;
         let mut guards = Vec::new();
         for _ in 0..reader.u32()? {
             guards.push(Guard::decode(reader)?);
@@ -205,7 +202,7 @@ impl<'bytes> Transact<'bytes> {
         for _ in 0..reader.u32()? {
             ops.push(Op::decode(reader)?);
         }
-        Ok(Self { space, branch, group, fence, guards, ops })
+        Ok(Self { space, branch, group, fences, force, guards, ops })
     }
 }
 

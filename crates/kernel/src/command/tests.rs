@@ -91,10 +91,11 @@ fn a_body_is_read_as_written() {
         Guard::Record(RecordGuard::UnchangedSince("r", 7)),
         Guard::Run(RunGuard::LastIs("r", 8)),
     ];
-    let fences = [None, Some(Fence { record: "r", attempt: 4 })];
-    for (group, fence) in [None, Some("group")].into_iter().zip(fences) {
-        let (guards, ops) = (guards.clone(), ops.clone());
-        is_read_as_written(&Body::Transact(Transact { space: 1, branch: 2, group, fence, guards, ops }));
+    let fence = |attempt| Fence { record: "r", attempt };
+    let fenced = [vec![], vec![fence(4)], vec![fence(4), fence(5)]];
+    for (group, fences) in [None, Some("group"), Some("other")].into_iter().zip(fenced) {
+        let (guards, ops, force) = (guards.clone(), ops.clone(), fences.len() == 2);
+        is_read_as_written(&Body::Transact(Transact { fences, force, guards, ..Transact::new(1, 2, group, ops) }));
     }
     is_read_as_written(&Body::Tick);
     is_read_as_written(&Body::Published(vec![(1, 2, 3)]));

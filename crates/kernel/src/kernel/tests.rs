@@ -29,8 +29,7 @@ fn set(kernel: &mut Kernel, store: &MemoryStore, name: &str) -> Answer {
     let value = Value::from("v");
     let ops = vec![Op::Cell(name, CellAct::Set(ValueRef::from(&value)))];
     let mut body = Writer::new();
-    let (group, fence, guards) = (None, None, Vec::new());
-    Body::Transact(Transact { space, branch, group, fence, guards, ops }).encode(&mut body);
+    Body::Transact(Transact::new(space, branch, None, ops)).encode(&mut body);
     let mut envelope = Writer::new();
     Envelope::without_session(MACHINE, kernel.catalogue().revision, body.as_slice()).encode(&mut envelope);
     let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());

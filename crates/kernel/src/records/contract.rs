@@ -39,7 +39,7 @@ impl Contract for Records {
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.
-        let fenced = scope.fence.is_some_and(|fence| fence.record == record.name);
+        let fenced = scope.fences.iter().any(|fence| fence.record == record.name);
         match act {
             RecordAct::Put { record_type, ttl, fields } => {
                 patch::put(applying, record, *record_type, *ttl, fields, fenced)
@@ -58,7 +58,7 @@ impl Contract for Records {
     }
 
     fn check_scope(applying: &mut Applying<'_>, scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {
-        fence::check_fence(applying, scope)
+        fence::check_fences(applying, scope)
     }
 
     fn conflict(

@@ -87,7 +87,7 @@ impl Stage {
                 let ops = transact.ops.iter().zip(outcomes).map(|(op, outcome)| (word_of_op(op), outcome));
                 self.met.extend(ops.map(|(word, outcome)| (word, word_of_outcome(outcome))));
                 self.met.extend(transact.guards.iter().map(|guard| (word_of_guard(guard), "holds")));
-                self.met.extend(transact.fence.map(|_| (WORD_OF_FENCE, "holds")));
+                self.met.extend(transact.fences.iter().map(|_| (WORD_OF_FENCE, "holds")));
             }
             (Body::Transact(transact), Answer::Rejected(rejection)) => {
                 self.met.extend(refused_word(transact, rejection).map(|word| (word, rejection.code())));
@@ -105,14 +105,14 @@ impl Stage {
 }
 
 fn refused_word(transact: &Transact<'_>, rejection: &Rejection) -> Option<&'static str> {
-    match (&transact.fence, transact.guards.as_slice(), transact.ops.as_slice()) {
+    match (transact.fences.as_slice(), transact.guards.as_slice(), transact.ops.as_slice()) {
         // This is about the transaction as a whole.
         _ if matches!(rejection, Rejection::TwoGroups { .. }) => None,
-        (Some(_), [], _) if matches!(rejection, Rejection::Record(RecordRejection::Fenced { .. })) => {
+        ([_, ..], [], _) if matches!(rejection, Rejection::Record(RecordRejection::Fenced { .. })) => {
             Some(WORD_OF_FENCE)
         }
         (_, [], [op]) => Some(word_of_op(op)),
-        (None, [guard], _) => Some(word_of_guard(guard)),
+        ([], [guard], _) => Some(word_of_guard(guard)),
         _ => None,
     }
 }

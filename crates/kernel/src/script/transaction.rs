@@ -42,7 +42,10 @@ impl Stage {
             words => (None, op(scope, words, "")?),
         };
         let Scope { space, branch } = scope;
-        Some(self.propose(&Body::Transact(Transact { space, branch, group, fence, guards: Vec::new(), ops: vec![op] })))
+        Some(self.propose(&Body::Transact(Transact {
+            fences: fence.into_iter().collect(),
+            ..Transact::new(space, branch, group, vec![op])
+        })))
     }
 
     pub(super) fn transact(&mut self, statement: &str) -> String {
@@ -76,7 +79,7 @@ pub(super) fn transaction<'text>(scope: Scope, text: &'text str, separators: &Se
     let guards = parts(guards, list).map(guard).collect();
     let ops = parts(ops, list).map(read_op).collect();
     let Scope { space, branch } = scope;
-    Transact { space, branch, group, fence, guards, ops }
+    Transact { fences: fence.into_iter().collect(), guards, ..Transact::new(space, branch, group, ops) }
 }
 
 /// An operation; `text` is the whole of it, for a transaction that it sends.

@@ -16,6 +16,8 @@ use crate::command::MACHINE;
 use crate::command::hosted::HostedCommand;
 use crate::context::Applying;
 use crate::keys::sessions::HostedId;
+use crate::transact::check_scope;
+use crate::transact::scope::Scope;
 
 /// Applies a command to a user's machine.
 pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
@@ -38,6 +40,13 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
         Ok(id) => id,
         Err(rejection) => return Ok(Answer::Rejected(rejection)),
     };
+    let checked = match Scope::of_machine(applying.catalogue, applying.keys, &command) {
+        Ok(scope) => check_scope(applying, &scope)?,
+        Err(rejection) => Err(rejection),
+    };
+    if let Err(rejection) = checked {
+        return Ok(Answer::Rejected(rejection));
+    }
     let prefix = applying.keys.hosted(&id);
     if let Some(session) = call.session {
         let member = applying.keys.member(session, &id);

@@ -3,10 +3,11 @@
 use contract::Rejection;
 
 use crate::catalogue::{Catalogue, Space};
+use crate::command::hosted::HostedCommand;
 use crate::command::{Fence, Transact};
 use crate::keys::{Keys, ThingId};
 
-/// The space, branch and group of a transaction, and the attempt that it belongs to.
+/// The space, branch and group of a transaction, and the attempts that it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'transact> {
     pub(crate) catalogue: &'transact Catalogue,
@@ -15,7 +16,7 @@ pub(crate) struct Scope<'transact> {
     pub(crate) of_space: &'transact Space,
     pub(crate) branch: u32,
     pub(crate) group: Option<&'transact str>,
-    pub(crate) fence: Option<Fence<'transact>>,
+    pub(crate) fences: &'transact [Fence<'transact>],
 }
 
 impl<'transact> Scope<'transact> {
@@ -23,10 +24,22 @@ impl<'transact> Scope<'transact> {
     pub(crate) fn of(
         catalogue: &'transact Catalogue,
         keys: Keys,
-        transact: &Transact<'transact>,
+        transact: &'transact Transact<'transact>,
     ) -> Result<Self, Rejection> {
-        let Transact { space, branch, group, fence, .. } = *transact;
-        Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fence })
+        let Transact { space, branch, group, .. } = *transact;
+        let fences = &transact.fences;
+        Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fences })
+    }
+
+    /// That of a command for a user's machine, if its space exists.
+    pub(crate) fn of_machine(
+        catalogue: &'transact Catalogue,
+        keys: Keys,
+        command: &'transact HostedCommand<'transact>,
+    ) -> Result<Self, Rejection> {
+        let HostedCommand { space, branch, ref fences, .. } = *command;
+        let (of_space, group) = (catalogue.space(space)?, Some(command.group));
+        Ok(Self { catalogue, keys, space, of_space, branch, group, fences })
     }
 
     /// The thing of this name in the group.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::directory::owner_only;
 use crate::error::cannot_open;
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// How the store is kept: its page in `docs/formats/` has this number.
 const STORE: &str = "tables-2";
 /// How the journal is stored: its page in `docs/formats/` has this number.

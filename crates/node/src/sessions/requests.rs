@@ -121,7 +121,7 @@ impl Request {
             request: self.number,
             lowest_pending: self.lowest_pending,
             catalogue_revision,
-            identity: b"",
+            sender: None,
             body: b"",
         }
     }

@@ -193,8 +193,7 @@ impl Cells {
             Err(error) => return Pending::refused(error),
         };
         let group = self.group.as_deref();
-        let transact =
-            Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops: vec![op] };
+        let transact = Transact::new(ids.space, ids.branch, group, vec![op]);
         self.scope.propose(&catalogue, &Body::Transact(transact), decode)
     }
 

@@ -171,12 +171,9 @@ impl Commit {
             ops.push(part.op(&mut messages));
         }
         Ok(Transact {
-            space: ids.space,
-            branch: ids.branch,
-            group: self.group.as_deref(),
-            fence: self.fence.as_ref().map(|(record, attempt)| Fence { record, attempt: *attempt }),
+            fences: self.fence.iter().map(|(record, attempt)| Fence { record, attempt: *attempt }).collect(),
             guards: self.guards.iter().map(|guard| guard.guard()).collect(),
-            ops,
+            ..Transact::new(ids.space, ids.branch, self.group.as_deref(), ops)
         })
     }
 }

@@ -219,12 +219,8 @@ impl Records {
             Err(error) => return Pending::refused(error),
         };
         let transact = Transact {
-            space: ids.space,
-            branch: ids.branch,
-            group: self.group.as_deref(),
-            fence,
-            guards: Vec::new(),
-            ops: vec![Op::Record(record, act)],
+            fences: fence.into_iter().collect(),
+            ..Transact::new(ids.space, ids.branch, self.group.as_deref(), vec![Op::Record(record, act)])
         };
         self.scope.propose_read_by(&catalogue, &Body::Transact(transact), decode)
     }

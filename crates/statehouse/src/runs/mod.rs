@@ -156,7 +156,7 @@ impl Runs {
         ops: Vec<Op<'_>>,
         decode: fn(Answer) -> Result<T, Error>,
     ) -> Pending<T> {
-        let transact = Transact { space: ids.space, branch: ids.branch, group, fence: None, guards: Vec::new(), ops };
+        let transact = Transact::new(ids.space, ids.branch, group, ops);
         self.scope.propose(catalogue, &Body::Transact(transact), decode)
     }
 

@@ -1,8 +1,8 @@
 //! A command as it is drawn.
 
 use kernel::Body;
-use kernel::command::MACHINE;
 use kernel::command::hosted::HostedCommand;
+use kernel::command::{Fence, MACHINE};
 use kv::Writer;
 use session::user::machine_id;
 use session::{Command, Envelope, SESSIONS, SessionCommand, UserMachine};
@@ -40,8 +40,33 @@ pub(crate) enum What {
     Machine {
         space: u32,
         group: String,
+        fence: Option<MachineFence>,
         body: Vec<u8>,
     },
+}
+
+/// The attempt that a command for a user's machine belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineFence {
+    pub(crate) branch: u32,
+    pub(crate) record: String,
+    pub(crate) attempt: u64,
+}
+
+/// The command for a user's machine, as its sender sends it.
+pub(crate) fn hosted<'what>(
+    space: u32,
+    group: &'what str,
+    fence: Option<&'what MachineFence>,
+    body: &'what [u8],
+) -> HostedCommand<'what> {
+    let plain = HostedCommand::new(space, group, body);
+    match fence {
+        None => plain,
+        Some(MachineFence { branch, record, attempt }) => {
+            HostedCommand { branch: *branch, fences: vec![Fence { record, attempt: *attempt }], ..plain }
+        }
+    }
 }
 
 impl Drawn {
@@ -55,8 +80,8 @@ impl Drawn {
     }
 
     /// One for a user's machine.
-    pub(crate) fn machine(space: u32, group: String, body: Vec<u8>) -> Self {
-        Self::of(What::Machine { space, group, body })
+    pub(crate) fn machine(space: u32, group: String, fence: Option<MachineFence>, body: Vec<u8>) -> Self {
+        Self::of(What::Machine { space, group, fence, body })
     }
 
     fn of(what: What) -> Self {
@@ -76,7 +101,9 @@ impl Drawn {
         match &self.what {
             What::Body(_) => format!("{:?}", self.body().expect("just seen")),
             What::Sessions(command) => format!("{command:?}"),
-            What::Machine { space, group, body } => format!("{:?} in {space} {group:?}", Act::decode(body)),
+            What::Machine { space, group, fence, body } => {
+                format!("{:?} in {space} {group:?}, fenced by {fence:?}", Act::decode(body))
+            }
         }
     }
 
@@ -100,10 +127,10 @@ impl Drawn {
             What::Body(body) => {
                 self.sent(Envelope::without_session(MACHINE, catalogue_revision, body)).encode(&mut writer)
             }
-            What::Machine { space, group, body } => {
+            What::Machine { space, group, fence, body } => {
                 let machine = machine_id(Counters::NUMBER, Counters::VERSION);
                 self.sent(Envelope::without_session(machine, catalogue_revision, b"")).encode(&mut writer);
-                HostedCommand { space: *space, group, body }.encode(&mut writer);
+                hosted(*space, group, fence.as_ref(), body).encode(&mut writer);
             }
         }
         writer.finish()
@@ -111,7 +138,7 @@ impl Drawn {
 
     /// The same envelope, as its sender sends it.
     fn sent<'body>(&self, plain: Envelope<'body>) -> Envelope<'body> {
-        let envelope = Envelope { identity: b"someone", ..plain };
+        let envelope = Envelope { sender: Some(session::Sender { principal: "someone", policy_revision: 1 }), ..plain };
         match self.sender {
             None => envelope,
             Some(Sender { session, request, lowest_pending }) => {

@@ -173,7 +173,7 @@ fn bytes(body: &Body<'_>) -> Vec<u8> {
 
 fn transaction() -> Transact<'static> {
     let ops = vec![Op::Cell("a", CellAct::Set(ValueRef::Integer(1)))];
-    Transact { space: 1, branch: 1, group: None, fence: None, guards: Vec::new(), ops }
+    Transact { space: 1, branch: 1, group: None, fences: Vec::new(), force: false, guards: Vec::new(), ops }
 }
 
 fn later_commands() -> Vec<Vec<u8>> {
@@ -188,9 +188,9 @@ fn commands() -> Vec<Vec<u8>> {
     bodies.push(Transact { branch: 2, ..transaction() });
     bodies.push(Transact { group: Some("g"), ..transaction() });
     bodies.push(Transact { group: Some("h"), ..transaction() });
-    bodies.push(Transact { fence: Some(Fence { record: "a", attempt: 1 }), ..transaction() });
-    bodies.push(Transact { fence: Some(Fence { record: "a", attempt: 2 }), ..transaction() });
-    bodies.push(Transact { fence: Some(Fence { record: "b", attempt: 1 }), ..transaction() });
+    bodies.push(Transact { fences: vec![Fence { record: "a", attempt: 1 }], ..transaction() });
+    bodies.push(Transact { fences: vec![Fence { record: "a", attempt: 2 }], ..transaction() });
+    bodies.push(Transact { fences: vec![Fence { record: "b", attempt: 1 }], ..transaction() });
     bodies.push(Transact { ops: vec![Op::Cell("b", CellAct::Set(ValueRef::Integer(1)))], ..transaction() });
     let two = [Op::Cell("a", CellAct::Set(ValueRef::Integer(1))), Op::Cell("a", CellAct::Delete)];
     bodies.push(Transact { ops: two.to_vec(), ..transaction() });
@@ -236,13 +236,13 @@ fn all_pairs_of_commands_have_digests_of_their_own() {
 
 #[test]
 fn machines_and_groups_are_told_apart() {
-    let command = HostedCommand { space: 1, group: "g", body: b"b" };
+    let command = HostedCommand::new(1, "g", b"b");
     let different = [
         digest_hosted(256, &command),
         digest_hosted(257, &command),
-        digest_hosted(256, &HostedCommand { space: 2, ..command }),
-        digest_hosted(256, &HostedCommand { group: "h", ..command }),
-        digest_hosted(256, &HostedCommand { body: b"c", ..command }),
+        digest_hosted(256, &HostedCommand { space: 2, ..command.clone() }),
+        digest_hosted(256, &HostedCommand { group: "h", ..command.clone() }),
+        digest_hosted(256, &HostedCommand { body: b"c", ..command.clone() }),
     ];
     for (place, one) in different.iter().enumerate() {
         assert!(!different[..place].contains(one), "{place}");

@@ -53,6 +53,6 @@ impl Transaction {
     pub(crate) fn as_kernel(&self) -> kernel::Transact<'_> {
         let Self { space, branch, group, guards, ops } = self;
         let ops = ops.iter().map(Op::borrowed).collect();
-        kernel::Transact { space: *space, branch: *branch, group: *group, fence: None, guards: guards.clone(), ops }
+        kernel::Transact { guards: guards.clone(), ..kernel::Transact::new(*space, *branch, *group, ops) }
     }
 }

@@ -5,6 +5,7 @@ mod acts;
 use contract::Limits;
 use kernel::RecordTrim;
 use kernel::catalogue::TypeDeclaration;
+use kernel::command::fence::FENCES_MAX;
 use kernel::keys::things::ThingKey;
 use kernel::trim::TrimStep;
 use kernel::{
@@ -138,10 +139,11 @@ impl<'draw> Generator<'draw> {
         let wide = target.group.is_some() || self.random.one_in(5);
         let group = wide.then(|| target.home());
         let letters = self.letters(depth);
-        let fence = (self.random.one_in(5)).then(|| {
+        let mut fences = Vec::new();
+        while fences.len() < FENCES_MAX && self.random.one_in(5) {
             let record = if wide && self.random.one_in(4) { self.focus.name(self.random) } else { &target.name };
-            Fence { record, attempt: self.attempt(&target) }
-        });
+            fences.push(Fence { record, attempt: self.attempt(&target) });
+        }
         let run_acts = self.run_acts(&target, wide);
         let mut guards = Vec::new();
         let mut ops = Vec::new();
@@ -189,7 +191,7 @@ impl<'draw> Generator<'draw> {
             ops.insert(place, Op::Run(name, act.as_kernel_act()));
         }
         let branch = if self.random.one_in(200) { 99 } else { target.branch };
-        let body = Body::Transact(Transact { space: target.space, branch, group, fence, guards, ops });
+        let body = Body::Transact(Transact { fences, guards, ..Transact::new(target.space, branch, group, ops) });
         Drawn { marked, ..Drawn::plain(&body) }
     }
 
@@ -236,14 +238,12 @@ impl<'draw> Generator<'draw> {
         // Where all history is kept, and no branch is deleted.
         let (space, branch) = self.random.pick(&PLACES[..2]);
         let number = i64::try_from(self.post.next_number()).expect("small");
-        encode(&Body::Transact(Transact {
+        encode(&Body::Transact(Transact::new(
             space,
             branch,
-            group: Some(self.random.pick(&GROUPS)),
-            fence: None,
-            guards: Vec::new(),
-            ops: vec![Op::Cell(INBOX, CellAct::Set(ValueRef::Integer(number)))],
-        }))
+            Some(self.random.pick(&GROUPS)),
+            vec![Op::Cell(INBOX, CellAct::Set(ValueRef::Integer(number)))],
+        )))
     }
 
     /// Something that is there, of which some is held, or anything.

@@ -1,14 +1,13 @@
 //! Sessions around everything else: each request once, what a session owns, and pushes.
 
 use contract::Rejection;
-use kernel::command::hosted::HostedCommand;
 use kernel::{Answer, Body, ClaimNext, OpOutcome};
 use kv::Writer;
 use session::{Bound, ChangedSessions, Command, PendingPush, Refused, SessionAnswer, SessionCommand, SessionRow};
 
 use super::counters::Done;
 use super::{Expected, Id, Outcome, Reference, Session, Undo};
-use crate::model::drawn::{Drawn, Sender, What, encode};
+use crate::model::drawn::{Drawn, MachineFence, Sender, What, encode, hosted};
 use crate::model::sessions::machine::Act;
 
 /// Giving back one thing of a session that has ended counts as this many steps of a tick.
@@ -81,7 +80,14 @@ impl Reference {
         }
         let body = match &drawn.what {
             What::Body(body) => body,
-            What::Machine { space, group, body } => return (self.count(*space, group, body), true),
+            What::Machine { space, group, fence, body } => {
+                let refused = fence.as_ref().and_then(|fence| self.check_machine_fence(*space, group, fence).err());
+                let expected = match refused {
+                    Some(rejection) => Expected::Rejected(vec![rejection]),
+                    None => self.count(*space, group, body),
+                };
+                return (expected, true);
+            }
             What::Sessions(_) => unreachable!("no session sends it"),
         };
         let expected = self.execute_body(body);
@@ -185,6 +191,13 @@ impl Reference {
         }
     }
 
+    fn check_machine_fence(&mut self, space: u32, group: &str, fence: &MachineFence) -> Result<(), Rejection> {
+        self.live_branch(space, fence.branch)?;
+        let record = Id::new(space, fence.branch, Some(group), &fence.record);
+        self.expire(&record);
+        self.check_attempt(&record, fence.attempt)
+    }
+
     /// A command for the machine's state in a group. The machine meets a session with its first command there.
     fn count(&mut self, space: u32, group: &str, body: &[u8]) -> Expected {
         let place = (space, group.to_owned());
@@ -277,9 +290,9 @@ fn bytes_of(expected: &Expected, commit: u64) -> usize {
 /// What a command asks for, without how it was sent.
 fn asked(what: &What) -> Vec<u8> {
     match what {
-        What::Machine { space, group, body } => {
+        What::Machine { space, group, fence, body } => {
             let mut writer = Writer::new();
-            HostedCommand { space: *space, group, body }.encode(&mut writer);
+            hosted(*space, group, fence.as_ref(), body).encode(&mut writer);
             // No command of the contracts begins so.
             [b"machine ".as_slice(), &writer.finish()].concat()
         }

@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    fn live_branch(&self, space: u32, branch: u32) -> Result<(), Rejection> {
+    pub(super) fn live_branch(&self, space: u32, branch: u32) -> Result<(), Rejection> {
         match self.is_live(space, branch) {
             true => Ok(()),
             false => Err(Rejection::NoSuchBranch { branch: format!("#{branch}") }),
@@ -69,13 +69,13 @@ impl Reference {
             self.live_branch(transact.space, transact.branch).map_err(one)?;
             Ok::<_, Vec<Rejection>>(Id::new(transact.space, transact.branch, transact.group, name))
         };
-        let fence =
-            transact.fence.map(|fence| Ok::<_, Vec<Rejection>>((id(fence.record)?, fence.attempt))).transpose()?;
+        let fences = transact.fences.iter().map(|fence| Ok((id(fence.record)?, fence.attempt)));
+        let fences = fences.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
         let guards = transact.guards.iter().map(|guard| Ok((id(guard.name().or(home).unwrap_or_default())?, guard)));
         let guards = guards.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
         let ops = transact.ops.iter().map(|op| Ok((id(op.name().or(home).unwrap_or_default())?, op)));
         let ops = ops.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
-        if let Some((record, attempt)) = fence {
+        for (record, attempt) in fences {
             self.expire(&record);
             self.check_attempt(&record, attempt).map_err(one)?;
         }
@@ -115,14 +115,14 @@ impl Reference {
 
     /// The one group of a transaction.
     fn home<'name>(&self, transact: &Transact<'name>) -> Result<Option<&'name str>, Rejection> {
-        let fence = transact.fence.map(|fence| fence.record);
+        let fences = transact.fences.iter().map(|fence| fence.record);
         let ops = transact.ops.iter().filter_map(Op::name);
         let guards = transact.guards.iter().filter_map(Guard::name);
         if transact.group.is_some() {
             return Ok(transact.group);
         }
-        let named: Vec<&str> = ops.chain(guards).chain(fence).collect();
-        let Some(home) = fence.or(named.first().copied()) else {
+        let named: Vec<&str> = ops.chain(guards).chain(fences.clone()).collect();
+        let Some(home) = fences.clone().next().or(named.first().copied()) else {
             let what = "a transaction".to_owned();
             let sends = !transact.ops.is_empty();
             return if sends { Err(Rejection::InvalidDeclaration { what, reason: ANY_REASON }) } else { Ok(None) };
@@ -136,7 +136,7 @@ impl Reference {
     fn op(&mut self, transact: &Transact<'_>, id: &Id, op: &Op<'_>) -> Result<Outcome, Rejection> {
         let outcome = match op {
             Op::Record(name, act) => {
-                let fenced = transact.fence.is_some_and(|fence| fence.record == *name);
+                let fenced = transact.fences.iter().any(|fence| fence.record == *name);
                 return self.act(id, act, fenced);
             }
             Op::Send(send) => {

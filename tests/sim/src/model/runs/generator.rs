@@ -305,7 +305,7 @@ fn transaction(acts: &[(Id, Act)]) -> Drawn {
     let alone = acts.iter().all(|(id, act)| *id == acts[0].0 && !matches!(act, Act::Fork { .. }));
     let group = Some(acts[0].0.home()).filter(|_| !alone || acts[0].0.group.is_some());
     let ops = acts.iter().map(|(id, act)| Op::Run(&id.name, act.as_kernel_act())).collect();
-    let transact = Transact { space, branch, group, fence: None, guards: Vec::new(), ops };
+    let transact = Transact { space, branch, group, fences: Vec::new(), force: false, guards: Vec::new(), ops };
     Drawn::plain(&Body::Transact(transact))
 }
 

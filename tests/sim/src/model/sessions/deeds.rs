@@ -8,7 +8,7 @@ use testkit::random::Random;
 
 use super::machine::{Act, BOOK, Deed, TooLong};
 use crate::model::clients::some_session;
-use crate::model::drawn::Drawn;
+use crate::model::drawn::{Drawn, MachineFence};
 use crate::model::places::{GROUPS, SPACES};
 use crate::model::reference::Reference;
 
@@ -27,7 +27,8 @@ impl Deeds {
     /// Something to do to the machine's state in some group.
     pub(crate) fn command(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Drawn {
         let (space, group) = (random.pick(&SPACES).0, random.pick(&GROUPS).to_owned());
-        Drawn::machine(space, group, self.body(ticket, reference, random))
+        let fence = random.one_in(6).then(|| fence(space, &group, reference, random)).flatten();
+        Drawn::machine(space, group, fence, self.body(ticket, reference, random))
     }
 
     fn body(&self, ticket: Option<(u64, u64)>, reference: &Reference, random: &mut Random) -> Vec<u8> {
@@ -92,6 +93,15 @@ fn name(reference: &Reference, random: &mut Random) -> Vec<u8> {
             name
         }
     }
+}
+
+/// The attempt of some record in the group, live or not; none if none is found soon.
+fn fence(space: u32, group: &str, reference: &Reference, random: &mut Random) -> Option<MachineFence> {
+    let skipped = random.index(reference.records.len().max(1));
+    let near = reference.records.iter().skip(skipped).take(500);
+    let (id, kept) = near.into_iter().find(|(id, _)| id.space == space && id.home() == group && id.name != group)?;
+    let attempt = if random.one_in(4) { kept.attempt + 1 } else { kept.attempt };
+    Some(MachineFence { branch: id.branch, record: id.name.clone(), attempt })
 }
 
 /// Mostly a few bytes; now and then more than a head holds.

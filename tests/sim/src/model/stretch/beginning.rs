@@ -93,8 +93,7 @@ impl Stretch<'_> {
             for name in names {
                 let (space, branch, _) = self.habits.focus.place(&mut self.random, &self.reference);
                 let act = RecordAct::Put { record_type: None, ttl: TtlArgument::Persist, fields: Vec::new() };
-                let (group, fence, guards, ops) = (None, None, Vec::new(), vec![Op::Record(name, act)]);
-                let transact = Transact { space, branch, group, fence, guards, ops };
+                let transact = Transact::new(space, branch, None, vec![Op::Record(name, act)]);
                 drawn.push(Drawn::plain(&Body::Transact(transact)));
             }
             self.apply(drawn)?;
