@@ -14,7 +14,7 @@ const SEGMENT_BYTES: u64 = 4 << 10;
 fn files_do_the_duties_of_a_log() {
     for seed in 1..=3 {
         let checked = check(&mut Files::new(SEGMENT_BYTES), seed, 3_000);
-        assert!(checked.appended > 1_000 && checked.refused > 100, "{checked:?}");
+        assert!(checked.appended > 1_000 && checked.refused > 100 && checked.mixed > 10, "{checked:?}");
         assert!(checked.reopened > 5 && checked.moved > 5, "{checked:?}");
     }
 }
@@ -24,7 +24,7 @@ fn a_log_in_memory_does_the_duties_whatever_its_habits() {
     for (seed, unanswered, late) in [(1, 0, 0), (2, 5, 0), (3, 5, 6), (4, 100, 3)] {
         let habits = MemoryHabits::default().unanswered_one_in(unanswered).late_by_calls(late);
         let checked = check(&mut Memory::new(habits), seed, 20_000);
-        assert!(checked.appended > 5_000 && checked.refused > 1_000, "{checked:?}");
+        assert!(checked.appended > 5_000 && checked.refused > 1_000 && checked.mixed > 100, "{checked:?}");
         assert!(checked.lost > 100 && checked.replaced > 100, "{checked:?}");
         assert_eq!((checked.unknown > 0, checked.late > 0), (unanswered > 0, late > 0), "{checked:?}");
     }

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use journal::{Append, EntryLog, JournalError, Position};
+use journal::{EntryLog, Position, Verified};
 
 use super::Subject;
 use super::quiet::QUIET;
 use super::shard::Shard;
-use super::unknown::Unknown;
 use crate::random::Random;
 
 /// Shards that are there from the beginning.
@@ -29,6 +28,8 @@ pub struct Checked {
     pub appended: u64,
     /// Appends behind another entry than the last, all refused.
     pub refused: u64,
+    /// Calls in which one entry was refused and others were appended.
+    pub mixed: u64,
     /// Appends of which the log did not say whether they succeeded.
     pub unknown: u64,
     /// Entries that were not there when somebody looked after such an append, and arrived later.
@@ -80,8 +81,9 @@ impl Driver<'_> {
         match self.random.below(100) {
             0..45 => self.append(&log, chosen),
             45..55 => self.append_elsewhere(&log, chosen),
-            55..80 => self.read(&log, chosen),
-            80..88 => self.shards[chosen].check_ends(&*log),
+            55..79 => self.read(&log, chosen),
+            79..87 => self.shards[chosen].check_ends(&*log),
+            87..88 => self.check_sizes(&log),
             88..94 => self.cut(&log, chosen),
             94..95 => self.verify(&log),
             95..96 => log.settle().expect("settled"),
@@ -98,7 +100,7 @@ impl Driver<'_> {
         if self.random.one_in(QUIET_ONE_IN) { QUIET } else { self.choose_busy() }
     }
 
-    fn choose_busy(&mut self) -> usize {
+    pub(super) fn choose_busy(&mut self) -> usize {
         1 + self.random.index(self.shards.len() - 1)
     }
 
@@ -113,73 +115,6 @@ impl Driver<'_> {
         }
         let length = self.random.below(PAYLOAD_BYTES_MAX);
         self.random.bytes(usize::try_from(length).expect("short"))
-    }
-
-    /// Appends to one shard, or to several in one call.
-    fn append(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
-        if !self.random.one_in(4) {
-            return self.append_to(log, &[chosen]);
-        }
-        let (busy, first) = (self.shards.len() - 1, self.choose_busy());
-        let count = 1 + self.random.index(busy);
-        let chosen: Vec<usize> = (0..count).map(|number| 1 + (first + number) % busy).collect();
-        self.append_to(log, &chosen);
-    }
-
-    pub(super) fn append_to(&mut self, log: &Arc<dyn EntryLog>, chosen: &[usize]) {
-        let term = self.term();
-        let payloads: Vec<Vec<u8>> = chosen.iter().map(|_| self.payload()).collect();
-        let appends: Vec<Append<'_>> = chosen
-            .iter()
-            .zip(&payloads)
-            .map(|(shard, payload)| {
-                let shard = &self.shards[*shard];
-                Append { shard: shard.id(), after: shard.last(), term, payload }
-            })
-            .collect();
-        let answers = log.append_behind(&appends);
-        assert_eq!(answers.len(), chosen.len(), "each entry has its answer");
-        for ((chosen, answer), payload) in chosen.iter().copied().zip(answers).zip(payloads) {
-            match answer {
-                Ok(position) => {
-                    self.shards[chosen].appended(position, term, payload);
-                    self.checked.appended += 1;
-                }
-                Err(error) if error.may_be_appended() => self.settle_unknown(log, chosen, Unknown { term, payload }),
-                Err(error) => panic!("J6: shard {} behind its last entry: {error}", self.shards[chosen].id()),
-            }
-        }
-        if chosen.contains(&QUIET) {
-            self.rest_quiet(log);
-        }
-    }
-
-    /// Appends behind something that is not the last entry.
-    fn append_elsewhere(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
-        let shard = &self.shards[chosen];
-        let last = shard.last();
-        let any = self.random.index(1 << 20);
-        let after = match self.random.below(4) {
-            0 => Some(Position { hash: last.hash ^ (1 << self.random.below(64)), ..last }),
-            1 => Some(Position { index: last.index + 1 + self.random.below(3), hash: self.random.next() }),
-            2 => shard.before_last(any),
-            _ => shard.lost(any),
-        };
-        if let Some(after) = after {
-            self.check_refused(log, chosen, after);
-        }
-    }
-
-    /// An append behind something that is not the last entry is refused, and its entry is not in the log.
-    pub(super) fn check_refused(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, after: Position) {
-        let shard = &self.shards[chosen];
-        let last = shard.last();
-        let append = Append { shard: shard.id(), after, term: 1, payload: b"never" };
-        let answer = log.append_behind(&[append]).remove(0);
-        assert_refused(&answer, append, last);
-        shard.check_ends(&**log);
-        self.checked.refused += 1;
-        self.checked.replaced += u64::from(shard.has_replaced(after));
     }
 
     fn read(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
@@ -214,8 +149,23 @@ impl Driver<'_> {
     }
 
     fn verify(&mut self, log: &Arc<dyn EntryLog>) {
-        let kept: usize = self.shards.iter().map(Shard::kept).sum();
-        assert_eq!(log.verify().expect("a sound log").entries, kept as u64, "J2: the entries that were verified");
+        let (kept, bytes) = self
+            .shards
+            .iter()
+            .fold((0, 0), |(kept, bytes), shard| (kept + shard.kept() as u64, bytes + shard.payload_bytes()));
+        let expected = Verified { entries: kept, payload_bytes: bytes };
+        assert_eq!(log.verify(), Ok(expected), "J2: the entries that were verified");
+    }
+
+    /// The sizes hold what they must; with spares or without.
+    fn check_sizes(&mut self, log: &Arc<dyn EntryLog>) {
+        log.keep_spares(self.random.one_in(2)).expect("spares");
+        let (bytes, kept_bytes) = (log.bytes(), log.kept_bytes());
+        let busy = || self.shards.iter().filter(|shard| shard.kept() > 1);
+        let payload_bytes: u64 = busy().map(Shard::payload_bytes).sum();
+        assert!(kept_bytes >= payload_bytes, "{kept_bytes} bytes that a cut can free, of {payload_bytes}");
+        assert!(bytes >= kept_bytes, "{kept_bytes} bytes that a cut can free, of {bytes}");
+        assert!(kept_bytes == 0 || busy().next().is_some(), "{kept_bytes} bytes that no cut can free");
     }
 
     /// A new shard begins after an image.
@@ -269,15 +219,4 @@ impl Driver<'_> {
         }
         self.verify(&log);
     }
-}
-
-/// An append behind another entry than the last is refused for what it is, and certainly.
-fn assert_refused(answer: &Result<Position, JournalError>, append: Append<'_>, last: Position) {
-    let Append { shard, after, .. } = append;
-    let expected = match after.index > last.index {
-        true => JournalError::TailLost { shard, acknowledged: after, found: last },
-        false => JournalError::Deposed { shard, after },
-    };
-    assert!(!expected.may_be_appended(), "J7: {expected}");
-    assert_eq!(answer, &Err(expected), "J6: shard {shard} behind {after}, its last entry is {last}");
 }

@@ -5,6 +5,7 @@
 //! - [`fight`]: many appenders that all want to append to one shard.
 //! - [`Files`] and [`Memory`]: the logs of the journal as subjects.
 
+mod appends;
 mod driver;
 mod fight;
 mod quiet;

@@ -48,6 +48,11 @@ impl Shard {
         self.entries.len()
     }
 
+    /// The bytes of all kept payloads.
+    pub(super) fn payload_bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.payload.len() as u64).sum()
+    }
+
     /// The place of a kept entry before the last; none if there is only one.
     pub(super) fn before_last(&self, chosen: usize) -> Option<Position> {
         let earlier = self.entries.len().checked_sub(1).filter(|earlier| *earlier > 0)?;
