@@ -1,11 +1,15 @@
 //! The suite of `EntryLog`, on files and in memory.
 
+mod failing_disk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use failing_disk::{Call, EIO, ENOSPC, FailingDisk, Plan};
+
 use statehouse_journal::EntryLog;
 use statehouse_journal::memory::{MemoryHabits, MemoryLog};
-use testkit::entry_log::{Files, Memory, Subject, check, fight};
+use testkit::entry_log::{Failure, Files, Memory, Subject, check, fight};
 
 /// Small, so that many segments are begun and freed.
 const SEGMENT_BYTES: u64 = 4 << 10;
@@ -16,6 +20,47 @@ fn files_do_the_duties_of_a_log() {
         let checked = check(&mut Files::new(SEGMENT_BYTES), seed, 3_000);
         assert!(checked.appended > 1_000 && checked.refused > 100 && checked.mixed > 10, "{checked:?}");
         assert!(checked.reopened > 5 && checked.moved > 5, "{checked:?}");
+    }
+}
+
+/// Files on a disk that fails on command.
+struct FailingFiles {
+    files: Files<FailingDisk>,
+    plan: Arc<Plan>,
+}
+
+impl Subject for FailingFiles {
+    fn log(&self) -> Arc<dyn EntryLog> {
+        self.files.log()
+    }
+
+    fn reopen(&mut self) {
+        self.files.reopen();
+    }
+
+    fn file_numbers(&self) -> Option<(u64, u64)> {
+        self.files.file_numbers()
+    }
+
+    fn fail_next_append(&self, failure: Failure) -> bool {
+        let (call, errno) = match failure {
+            Failure::NoRoom => (Call::Write, ENOSPC),
+            Failure::Write => (Call::Write, EIO),
+            Failure::Sync => (Call::Sync, EIO),
+        };
+        self.plan.fail(Some(call), 0, 1, errno);
+        true
+    }
+}
+
+#[test]
+fn files_on_a_disk_that_fails_do_the_duties_of_a_log() {
+    for seed in 1..=3 {
+        let (disk, plan) = FailingDisk::new();
+        let checked = check(&mut FailingFiles { files: Files::on(disk, SEGMENT_BYTES), plan }, seed, 3_000);
+        assert!(checked.appended > 1_000 && checked.moved > 5, "{checked:?}");
+        assert!(checked.without_room > 5 && checked.broken > 10, "{checked:?}");
+        assert_eq!(checked.late, 0, "after opening nothing arrives late: {checked:?}");
     }
 }
 

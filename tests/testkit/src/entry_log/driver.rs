@@ -18,6 +18,8 @@ const STARTED: u64 = 100;
 const PAYLOAD_BYTES_MAX: u64 = 200;
 /// So many operations for each time that the log is opened again.
 const REOPENED_ONE_IN: u64 = 200;
+/// So many operations for each failure of what the log writes to.
+const FAILED_ONE_IN: u64 = 100;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +40,10 @@ pub struct Checked {
     pub lost: u64,
     /// Appends behind an entry that the log had lost, where there was another one by then; all refused.
     pub replaced: u64,
+    /// Appends for which there was no room.
+    pub without_room: u64,
+    /// How often a write or a sync failed, and the log was opened again.
+    pub broken: u64,
     /// How often the entry of the quiet shard was moved to another file.
     pub moved: u64,
     /// How often it was opened again before the end.
@@ -75,6 +81,9 @@ impl Driver<'_> {
         if self.random.one_in(REOPENED_ONE_IN) {
             self.checked.reopened += 1;
             return self.reopen();
+        }
+        if self.random.one_in(FAILED_ONE_IN) {
+            return self.fail();
         }
         let log = self.subject.log();
         let chosen = self.choose();
@@ -208,14 +217,18 @@ impl Driver<'_> {
         }
     }
 
-    /// Everything that was there is there again, and can be read.
     pub(super) fn reopen(&mut self) {
         self.subject.reopen();
+        self.check_opened();
+    }
+
+    /// Everything that was there is there again, and can be read.
+    pub(super) fn check_opened(&mut self) {
         let log = self.subject.log();
         for shard in &self.shards {
             shard.check_reopened(&*log);
             shard.check_ends(&*log);
-            shard.check_read(&*log, shard.first_kept().unwrap_or(1), usize::MAX);
+            shard.check_whole(&*log);
         }
         self.verify(&log);
     }

@@ -1,4 +1,4 @@
-//! The suite of `journal::EntryLog`: duties J2, J3, J6 and J7, under random operations and under appenders that fight for a
+//! The suite of `journal::EntryLog`: duties J2 to J4, J6 and J7, under random operations and under appenders that fight for a
 //! shard. J1 is more than one process can see: programs that kill it and that cut the power show it.
 //!
 //! - [`check`]: random operations on several shards, each compared with what it must do.
@@ -7,6 +7,7 @@
 
 mod appends;
 mod driver;
+mod failing;
 mod fight;
 mod quiet;
 mod shard;
@@ -20,6 +21,17 @@ use journal::{EntryLog, ShardId};
 pub use driver::{Checked, check};
 pub use fight::{Fought, fight};
 pub use subjects::{Files, Memory};
+
+/// How an append can fail because of what the log writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// There is no room.
+    NoRoom,
+    /// A write fails. A part of it may have been written.
+    Write,
+    /// A sync fails.
+    Sync,
+}
 
 /// A log under test.
 pub trait Subject {
@@ -38,5 +50,10 @@ pub trait Subject {
     /// The numbers of the oldest and the newest file; none if the log is not in files that are freed one by one.
     fn file_numbers(&self) -> Option<(u64, u64)> {
         None
+    }
+
+    /// Lets the next append fail, and nothing after it; false if that cannot be done to this log.
+    fn fail_next_append(&self, _failure: Failure) -> bool {
+        false
     }
 }

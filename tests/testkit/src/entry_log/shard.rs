@@ -116,6 +116,11 @@ impl Shard {
         }
     }
 
+    /// Reads everything that is kept, and compares.
+    pub(super) fn check_whole(&self, log: &dyn EntryLog) {
+        self.check_read(log, self.first_kept().unwrap_or(1), usize::MAX);
+    }
+
     /// Reads from an entry on, and compares.
     pub(super) fn check_read(&self, log: &dyn EntryLog, first: u64, bytes_max: usize) {
         let at = format!("J2: entries of shard {} from {first} on, {bytes_max} bytes", self.id);
