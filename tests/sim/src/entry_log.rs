@@ -27,32 +27,46 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let habits = MemoryHabits::default().unanswered_one_in(50).late_by_calls(4);
     let slow = habits.unanswered_one_in(20).delay(Duration::from_micros(20));
     if only.is_none_or(|only| only == "files") {
-        checked(&mut report, "files", operations, &mut Files::new(SEGMENT_BYTES), seed);
-        fought(&mut report, "files", rounds, &Files::new(SEGMENT_BYTES).log());
+        let did = |done: &Checked| done.refused > 0 && done.mixed > 0 && done.moved > 0 && done.reopened > 0;
+        checked(&mut report, "files", operations, &mut Files::new(SEGMENT_BYTES), seed, did);
+        fought(&mut report, "files", rounds, &Files::new(SEGMENT_BYTES).log(), |done| done.refused > 0);
     }
     if only.is_none_or(|only| only == "memory") {
-        checked(&mut report, "memory", operations, &mut Memory::new(habits), seed);
-        fought(&mut report, "memory", rounds, &Memory::new(slow).log());
+        let did = |done: &Checked| {
+            let loses = done.lost > 0 && done.replaced > 0;
+            done.refused > 0 && done.mixed > 0 && loses && done.unknown > 0 && done.late > 0
+        };
+        checked(&mut report, "memory", operations, &mut Memory::new(habits), seed, did);
+        let did = |done: &Fought| done.refused > 0 && done.unknown > 0;
+        fought(&mut report, "memory", rounds, &Memory::new(slow).log(), did);
     }
     report
 }
 
-fn checked(report: &mut Report, name: &str, operations: u64, subject: &mut dyn Subject, seed: u64) {
+/// `did` says whether everything happened that was to be checked.
+fn checked(
+    report: &mut Report,
+    name: &str,
+    operations: u64,
+    subject: &mut dyn Subject,
+    seed: u64,
+    did: impl Fn(&Checked) -> bool,
+) {
     let done = catch_unwind(AssertUnwindSafe(|| check(subject, seed, operations)));
     println!("entry-log: {name}: {done:?}");
-    let figure = match &done {
-        Ok(Checked { operations, .. }) => format!("{operations}-ops"),
-        Err(_) => "failed".to_owned(),
+    let (figure, ok) = match &done {
+        Ok(done) => (format!("{}-ops", done.operations), did(done)),
+        Err(_) => ("failed".to_owned(), false),
     };
     let goal = format!("{operations} random operations do what a log must");
-    report.add(&format!("log.{name}"), figure, &goal, done.is_ok());
+    report.add(&format!("log.{name}"), figure, &goal, ok);
 }
 
-fn fought(report: &mut Report, name: &str, rounds: u64, log: &Arc<dyn EntryLog>) {
+fn fought(report: &mut Report, name: &str, rounds: u64, log: &Arc<dyn EntryLog>, did: impl Fn(&Fought) -> bool) {
     let done = catch_unwind(AssertUnwindSafe(|| fight(log, FOUGHT_FOR, APPENDERS, rounds)));
     println!("entry-log: {name}: {done:?}");
-    let (figure, ok) = match done {
-        Ok(Fought { entries, refused, .. }) => (format!("{entries}-entries-{refused}-refused"), entries >= rounds),
+    let (figure, ok) = match &done {
+        Ok(done) => (format!("{}-entries-{}-refused", done.entries, done.refused), did(done)),
         Err(_) => ("failed".to_owned(), false),
     };
     let goal = format!("{rounds} rounds of {APPENDERS} appenders: one chain, every acknowledged entry in it once");

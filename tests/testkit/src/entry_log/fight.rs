@@ -9,6 +9,9 @@ use journal::{Append, Ends, EntryLog, JournalError, Position, ShardId};
 const READ_BYTES: usize = 1 << 20;
 /// Attempts at the entry that ends a fight. Only late entries, and answers that are lost, can make them fail.
 const LAST_ATTEMPTS_MAX: u64 = 1_000;
+/// Attempts for each appender and each round. An append comes too late only if another one did not, so one is enough but
+/// for answers that are lost; a log that refuses everybody must not let the fight go on forever.
+const ATTEMPTS_PER_ROUND_MAX: u64 = 10;
 
 /// How a fight went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,12 +52,13 @@ impl Known {
 /// # Panics
 /// If the log breaks a duty.
 pub fn fight(log: &Arc<dyn EntryLog>, shard: ShardId, appenders: u64, rounds: u64) -> Fought {
-    let rounds_left = AtomicU64::new(rounds);
+    let (rounds_left, attempts_left) =
+        (AtomicU64::new(rounds), AtomicU64::new(rounds * appenders * ATTEMPTS_PER_ROUND_MAX));
     let known: Vec<BTreeMap<Vec<u8>, Known>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..appenders)
             .map(|appender| {
-                let rounds_left = &rounds_left;
-                scope.spawn(move || append_until_done(log, shard, appender, rounds_left))
+                let (rounds_left, attempts_left) = (&rounds_left, &attempts_left);
+                scope.spawn(move || append_until_done(log, shard, appender, rounds_left, attempts_left))
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("an appender")).collect()
@@ -77,10 +81,12 @@ fn append_until_done(
     shard: ShardId,
     appender: u64,
     rounds_left: &AtomicU64,
+    attempts_left: &AtomicU64,
 ) -> BTreeMap<Vec<u8>, Known> {
     let mut known = BTreeMap::new();
     let mut number = 0_u64;
     while rounds_left.load(Ordering::Relaxed) > 0 {
+        assert!(count_down(attempts_left), "J6: of all appenders that want to append, none can");
         let after = log.ends(shard).expect("the ends of a shard").last;
         number += 1;
         let payload = [appender.to_le_bytes(), number.to_le_bytes()].concat();
@@ -89,11 +95,16 @@ fn append_until_done(
         let outcome = Known::from_answer(&answer);
         if let Known::Appended(position) = outcome {
             assert_eq!(position.index, after.index + 1, "J6: behind the entry that was named");
-            let _ = rounds_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            count_down(rounds_left);
         }
         known.insert(payload, outcome);
     }
     known
+}
+
+/// False if nothing was left.
+fn count_down(left: &AtomicU64) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
 /// Appends until the log says that it has: nothing can arrive late after that.
@@ -115,7 +126,9 @@ fn check_chain(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>,
     let Ends { last, .. } = log.ends(shard).expect("the ends of a shard");
     let mut before = Position::START;
     while before.index < last.index {
-        for (entry, position) in log.read(shard, before.index + 1, READ_BYTES).expect("entries") {
+        let read = log.read(shard, before.index + 1, READ_BYTES).expect("entries");
+        assert!(!read.is_empty(), "J2: nothing is behind {before}, and the last entry is {last}");
+        for (entry, position) in read {
             assert_eq!((entry.index, entry.previous_hash), (before.index + 1, before.hash), "J6: one chain");
             match known.remove(&entry.payload) {
                 Some(Known::Appended(place)) => assert_eq!(place, position, "J2: where it was said to be"),
