@@ -4,8 +4,9 @@
 //! needed only for a new segment, and that is made ahead; without it, an append is refused before anything is written.
 //! A file system that lacks space for what it had reserved may refuse a write; that batch is withdrawn.
 //!
-//! Touches: `segments/` and the watermark files in the journal's directory. Keeps: J1 to J4. Never: writes a batch
-//! before the one before it is durable, or anything at all after a sync, or a write for which there was room, failed.
+//! Touches: `segments/` and the watermark files in the journal's directory. Keeps: J1 to J4, J6 (the last entry is
+//! compared and the next one written under one lock) and J7. Never: writes a batch before the one before it is durable, or
+//! anything at all after a sync, or a write for which there was room, failed.
 
 mod log;
 mod open;

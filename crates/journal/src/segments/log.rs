@@ -1,4 +1,6 @@
 //! Segments as a log.
+//!
+//! Keeps: J6 and J7, each entry of a call by itself. An entry that was refused does not concern the others.
 
 use crate::disk::Disk;
 use crate::error::JournalError;

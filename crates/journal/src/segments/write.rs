@@ -1,7 +1,8 @@
 //! One batch: put together in the buffer, written and synced, or withdrawn if there was no room for it.
 //!
-//! Keeps: J1, and J4: any other failure of a write or a sync stops the journal; callers check that none has. Never: writes
-//! a batch before the one that there was no room for is withdrawn.
+//! Keeps: J1; J4: any other failure of a write or a sync stops the journal; callers check that none has; J7: a batch that
+//! there was no room for is withdrawn, any other that failed may be there. Never: writes a batch before the one that there
+//! was no room for is withdrawn.
 
 use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
 use crate::disk::{Disk, DiskFile};
