@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::keys::{GENERATION_BYTES, Keys};
 
-const MAGIC: [u8; 8] = *b"SHimage\x02";
+const MAGIC: [u8; 8] = *b"SHimage\x03";
 
 /// A block ends when it holds this many bytes.
 const BLOCK_BYTES: usize = 256 << 10;

@@ -26,6 +26,12 @@ impl Writer {
         self
     }
 
+    /// Ends what a later release may add members to: there are none. Each would be a tag (1) and a byte string, and a
+    /// release that does not know a tag refuses it.
+    pub fn no_members(&mut self) -> &mut Self {
+        self.u8(0)
+    }
+
     /// Appends a truth value as 0 or 1.
     pub fn bool(&mut self, value: bool) -> &mut Self {
         self.u8(u8::from(value))
@@ -133,6 +139,11 @@ impl<'bytes> Reader<'bytes> {
     /// Reads `bytes` from their start.
     pub fn new(bytes: &'bytes [u8]) -> Self {
         Self { rest: bytes }
+    }
+
+    /// Takes the end written by [`Writer::no_members`]; refuses members, which this release does not know.
+    pub fn no_members(&mut self) -> Result<(), DecodeError> {
+        if self.u8()? == 0 { Ok(()) } else { Err(DecodeError { what: "a member that a newer release has added" }) }
     }
 
     /// Takes the byte that names the format of what follows; any other than `known` is an error.

@@ -6,7 +6,7 @@ use crate::command::{decode_capabilities, encode_capabilities};
 use crate::keys::SessionKeys;
 use crate::machine::Halt;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// The creation parameters of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,7 @@ impl SessionRow {
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT).bool(self.broken).u64(self.timeout_us).u64(self.created_us);
         encode_capabilities(writer, &self.capabilities);
+        writer.no_members();
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Halt> {
@@ -34,6 +35,7 @@ impl SessionRow {
             let broken = reader.bool()?;
             let (timeout_us, created_us) = (reader.u64()?, reader.u64()?);
             let capabilities = decode_capabilities(&mut reader)?;
+            reader.no_members()?;
             reader.end().map(|()| Self { timeout_us, created_us, broken, capabilities })
         };
         read().map_err(|error| Halt::Undecodable { what: "the row of a session", error })

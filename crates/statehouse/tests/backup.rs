@@ -8,7 +8,7 @@ use statehouse::records::{ClaimOptions, Put, Ttl};
 use statehouse::{HistoryPage, Json, Statehouse, TransferError, backup};
 
 /// A backup in format 2, from a small store with something of every contract.
-const GOLDEN: &[u8] = include_bytes!("fixtures/backup-2.shbackup");
+const GOLDEN: &[u8] = include_bytes!("fixtures/backup-4.shbackup");
 
 fn fill(house: &Statehouse) {
     for number in 0..3 {
@@ -150,7 +150,20 @@ fn the_golden_backup_is_read_for_ever() {
     assert_eq!(house.runs().fetch("r1", 0, 10).expect("read").events.len(), 1);
 }
 
-const GOLDEN_SHA256: &str = "be5e1c9cd7aad9ac4a1a6b7235f3e128ee135833a7aa805ad30ee84cbb3c8963";
+/// What it holds can still be restored and exported by the release that created it.
+#[test]
+fn a_backup_of_a_past_format_is_refused_by_name_with_the_way_out() {
+    let past = include_bytes!("fixtures/backup-2.shbackup");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("house");
+    let refused = backup::restore(&path, &mut past.as_slice(), &mut |_| {}).expect_err("another format").to_string();
+    for part in ["its format is 2", "this release reads 4", "export", "import"] {
+        assert!(refused.contains(part), "{part:?} in {refused}");
+    }
+    assert!(!path.exists(), "nothing was begun");
+}
+
+const GOLDEN_SHA256: &str = "a5005d3318cc52188530bb0e986b3c5ce6de059246a801e2acf0beefe8b24232";
 
 /// Creates the file again: `cargo test -p statehouse --test backup make_the_golden -- --ignored`. A release that needs
 /// this cannot read the backups of the previous one.
@@ -161,7 +174,7 @@ fn make_the_golden_backup() {
     let house = Statehouse::open(folder.path().join("house")).expect("open");
     fill(&house);
     let (file, made) = made_of(&house);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-2.shbackup");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-4.shbackup");
     std::fs::write(path, file).expect("written");
     println!("{}", statehouse::hex(&made.sha256));
 }

@@ -22,7 +22,7 @@ const TASK_ID: TypeId = 1;
 /// Record types of one space, and prefixes that types are declared for.
 pub const TYPES_MAX: usize = 256;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// A declared type, with lookups needed for every record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,7 +224,6 @@ pub(super) fn decode_row(bytes: &[u8]) -> Result<(u32, Declared), DecodeError> {
     Ok((space, Declared::filled(id, definition, prefixes)))
 }
 
-/// Appends a type's bytes, in a command and in its row alike.
 /// The declaration of a record type for a prefix of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeDeclaration {
@@ -249,6 +248,7 @@ impl TypeDeclaration {
     }
 }
 
+/// Appends a type's bytes, in a command and in its row alike.
 pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
     writer.bytes(definition.name.as_bytes()).bytes(definition.state_field.as_bytes());
     writer.u8(u8::try_from(definition.states.len()).unwrap_or(u8::MAX));
@@ -278,7 +278,7 @@ pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
         ReadyOrder::Field(field) => Some(field.as_str()),
     };
     writer.optional_text(order_field).optional_text(definition.rescued_to.as_deref());
-    writer.optional_text(definition.exhausted_to.as_deref());
+    writer.optional_text(definition.exhausted_to.as_deref()).no_members();
 }
 
 /// Reads a type.
@@ -316,6 +316,7 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<RecordType, DecodeError>
     let mut text = || Ok(reader.optional_text()?.map(str::to_owned));
     let ready_order = text()?.map_or(ReadyOrder::Oldest, ReadyOrder::Field);
     let (rescued_to, exhausted_to) = (text()?, text()?);
+    reader.no_members()?;
     Ok(RecordType {
         name,
         state_field,

@@ -8,9 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::transfer::TransferError;
 
 const MAGIC: [u8; 8] = *b"SHbackup";
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 4;
 /// The format of a backup that lists what is missing. One that is whole has the format above.
-const FORMAT_WITH_GAPS: u32 = 3;
+const FORMAT_WITH_GAPS: u32 = 5;
 
 /// A manifest is far below this: numbers, the name of a release, and what is missing.
 const MANIFEST_BYTES_MAX: usize = 64 << 20;
@@ -131,7 +131,7 @@ impl Manifest {
         }
         if ![FORMAT, FORMAT_WITH_GAPS].contains(&format) {
             let message =
-                format!("its format is {format}, this release reads {FORMAT}; use the release that created it");
+                format!("its format is {format}, this release reads {FORMAT}; restore it with the release that created it, then export there and import here");
             return Err(TransferError::damaged(format!("this is not a readable backup: {message}")));
         }
         if length > MANIFEST_BYTES_MAX {
@@ -177,13 +177,13 @@ mod tests {
         };
         let hex: String = manifest.header().iter().map(|byte| format!("{byte:02x}")).collect();
         let expected = "53486261636b7570".to_owned()
-            + "02000000"
+            + "04000000"
             + "45000000"
             + "010000000000000002000000000000000300000000000000"
             + "040000000000000005000000000000000600000000000000"
             + "07000000000000000201000000000000"
             + "0100000072"
-            + "eb9cd7fe80144385";
+            + "ba2208f4027aa35a";
         assert_eq!(hex, expected);
         assert_eq!(Manifest::read(&mut manifest.header().as_slice()).expect("readable"), manifest);
         assert_eq!(Manifest::peek(&manifest.header()).map(|peeked| peeked.file_bytes()), Some(93 + 258 + 64));
@@ -191,7 +191,7 @@ mod tests {
         let with_gaps = Manifest { missing: vec![missing], ..manifest.clone() };
         let hex: String = with_gaps.header()[12..].iter().map(|byte| format!("{byte:02x}")).collect();
         assert!(hex.contains("01000000720100000001000000610100000062010000007801000000"), "{hex}");
-        assert_eq!(with_gaps.header()[8], 3);
+        assert_eq!(with_gaps.header()[8], 5);
         assert_eq!(Manifest::read(&mut with_gaps.header().as_slice()).expect("readable"), with_gaps);
         for position in 0..manifest.header().len() {
             let mut changed = manifest.header();

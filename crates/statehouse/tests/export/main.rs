@@ -77,7 +77,7 @@ fn without_time(key: Vec<u8>) -> Vec<u8> {
 }
 
 fn image_in(backup: &[u8]) -> &[u8] {
-    let start = backup.windows(8).position(|bytes| bytes == b"SHimage\x02").expect("an image");
+    let start = backup.windows(8).position(|bytes| bytes == b"SHimage\x03").expect("an image");
     &backup[start..]
 }
 
