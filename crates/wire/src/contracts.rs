@@ -251,3 +251,16 @@ impl From<Subject> for SubjectText {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_contracts_share_the_name_of_an_operation() {
+        let unique: BTreeSet<_> = NAMES.iter().collect();
+        assert_eq!(unique.len(), NAMES.len(), "{:?}", *NAMES);
+    }
+}

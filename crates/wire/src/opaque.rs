@@ -1,5 +1,4 @@
-//! Text that clients keep and send back unchanged: sessions and cursors. `opaque!` makes
-//! further ones.
+//! Text that clients keep and send back unchanged: sessions and cursors. `opaque!` makes further ones.
 //!
 //! Keeps: one thing has one text; any other spelling is refused.
 
@@ -7,6 +6,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 /// A session: clients keep it, and send it back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u64);

@@ -180,4 +180,25 @@ mod tests {
             assert!(guard(raw).is_err(), "{raw}");
         }
     }
+    #[test]
+    fn a_refusal_says_what_a_guard_can_be_about_and_what_its_conditions_are() {
+        let refused = |raw: &str| guard(raw).expect_err(raw).to_string();
+        assert_eq!(refused(r#"{"version":1}"#), "a guard names a cell, cells, a record or a run");
+        assert_eq!(
+            refused(r#"{"cell":"c","run":"r","last":1}"#),
+            "a guard names one of a cell, cells, a record and a run"
+        );
+        assert_eq!(refused(r#"{"run":"r","version":1}"#), "version is no condition of run, which has last");
+        assert_eq!(
+            refused(r#"{"cell":"c"}"#),
+            "a guard of cell has version, version_below, absent, exists or unchanged_since"
+        );
+        assert_eq!(refused(r#"{"cell":"c","absent":true,"version":1}"#), "absent excludes version");
+        assert_eq!(refused(r#"{"cell":"c","exists":false}"#), "exists can only be true");
+        assert_eq!(refused(r#"{"record":"r","state_in":[]}"#), "state_in is empty, so it could never hold");
+        assert_eq!(refused(r#"{"record":"r","field":"f"}"#), r#""is" is missing"#);
+        assert_eq!(refused(r#"{"record":"r","version":1,"is":1}"#), r#""field" is missing"#);
+        assert_eq!(refused(r#"{"record":"r","verson":1}"#), r#""verson" is unknown; did you mean "version"?"#);
+        assert_eq!(refused(r#"{"record":"r","version":"1"}"#), r#""version": it is string "1", but must be u64"#);
+    }
 }
