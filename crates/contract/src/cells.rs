@@ -12,6 +12,12 @@ use crate::error::Error;
 use crate::names::NameInGroup;
 use crate::value::Value;
 
+/// The stored number of a cell in the change feed.
+pub(crate) const SUBJECT_CODE: u8 = 1;
+
+/// A change has two reasons, which no metric tells apart.
+pub(crate) const IS_COUNTED_BY_REASON: bool = false;
+
 /// Cells of one branch of one space.
 ///
 /// Calls block until the answer is durable. Names are checked by [`check_cell`](crate::names::check_cell).

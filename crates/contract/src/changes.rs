@@ -4,24 +4,45 @@
 //! - All changes of one command carry its commit number and arrive in one page, in order.
 //! - Retention limits the feed. A cursor that can no longer be followed gets [`Followed::Gap`], never a silent skip.
 
-/// The kind of thing that changed. The numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Subject {
-    /// A cell.
-    Cell = 1,
-    /// A record.
-    Record = 2,
-    /// A message to a group. Its name is the sending group, its version the number of the sending command.
-    Message = 3,
-    /// A run. Its version is its last sequence.
-    Run = 4,
+use crate::with_contracts;
+
+/// The stored number of [`Subject::Message`].
+const MESSAGE: u8 = 3;
+
+/// Generates [`Subject`]: a thing of each contract, and a message.
+macro_rules! subject {
+    ($($(#[doc = $says:literal])* $folder:ident: $thing:ident($rejection:ident))*) => {
+        /// The kind of thing that changed. The numbers are stored.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Subject {
+            $(
+                $(#[doc = $says])*
+                $thing = crate::$folder::SUBJECT_CODE,
+            )*
+            /// A message to a group. Its name is the sending group, its version the number of the sending command.
+            Message = MESSAGE,
+        }
+
+        impl Subject {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$thing,)* Self::Message];
+
+            /// Whether its changes are counted by their reasons, for metrics: only where a kind has more than two.
+            pub fn is_counted_by_reason(self) -> bool {
+                match self {
+                    $(Self::$thing => crate::$folder::IS_COUNTED_BY_REASON,)*
+                    Self::Message => true,
+                }
+            }
+        }
+    };
 }
 
-impl Subject {
-    const ALL: [Self; 4] = [Self::Cell, Self::Record, Self::Message, Self::Run];
+with_contracts!(subject);
 
+impl Subject {
     /// The stored number.
     pub const fn code(self) -> u8 {
         self as u8
@@ -29,12 +50,7 @@ impl Subject {
 
     /// The kind with this number.
     pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|subject| subject.code() == code)
-    }
-
-    /// Whether its changes are counted by their reasons, for metrics: only a record or a message has more than two.
-    pub fn is_counted_by_reason(self) -> bool {
-        matches!(self, Self::Record | Self::Message)
+        Self::ALL.iter().copied().find(|subject| subject.code() == code)
     }
 }
 
@@ -70,7 +86,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 12] = [
+    /// Every reason.
+    pub const ALL: &[Self] = &[
         Self::Written,
         Self::Deleted,
         Self::Expired,
@@ -92,7 +109,7 @@ impl Reason {
 
     /// The reason with this number.
     pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.code() == code)
+        Self::ALL.iter().copied().find(|reason| reason.code() == code)
     }
 }
 
@@ -169,10 +186,10 @@ mod tests {
 
     #[test]
     fn a_code_names_what_it_was_made_from() {
-        for subject in Subject::ALL {
+        for subject in Subject::ALL.iter().copied() {
             assert_eq!(Subject::from_code(subject.code()), Some(subject));
         }
-        for reason in Reason::ALL {
+        for reason in Reason::ALL.iter().copied() {
             assert_eq!(Reason::from_code(reason.code()), Some(reason));
         }
         assert_eq!((Subject::from_code(0), Reason::from_code(0)), (None, None));

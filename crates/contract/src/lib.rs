@@ -8,7 +8,7 @@
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of changes.
 //! - [`catalogue`]: spaces, branches and how much history they keep.
-//! - [`error`]: rejections (an answer "no"); [`failure`]: the environment.
+//! - [`error`]: why a call did not succeed: [`rejection`] (an answer "no"), or [`failure`] (the environment).
 //! - [`reason`]: why a rejection refuses, where its code alone does not tell.
 //! - [`limits`]: every limit by name.
 //! - [`suggest`]: the known name closest to a misspelt one.
@@ -30,6 +30,7 @@ pub mod names;
 pub mod object_text;
 pub mod reason;
 pub mod records;
+pub mod rejection;
 pub mod runs;
 pub mod seed;
 pub mod sessions;
@@ -38,6 +39,33 @@ pub mod suggest;
 pub mod terminal;
 pub mod time;
 pub mod value;
+
+/// The one list of the contracts: the folder, the name of one thing as it is in the change feed, and why a call on one is
+/// refused.
+macro_rules! with_contracts {
+    ($expand:ident) => {
+        $expand! {
+            /// A cell.
+            cells: Cell(CellRejection)
+            /// A record.
+            records: Record(RecordRejection)
+            /// A run. Its version is its last sequence.
+            runs: Run(RunRejection)
+        }
+    };
+}
+
+pub(crate) use with_contracts;
+
+macro_rules! folders {
+    ($($(#[doc = $says:literal])* $folder:ident: $thing:ident($rejection:ident))*) => {
+        /// The contracts by the names of their folders, in the order of their list. Every crate that has a list of its own tests
+        /// it against this one.
+        pub const CONTRACTS: &[&str] = &[$(stringify!($folder)),*];
+    };
+}
+
+with_contracts!(folders);
 
 pub use catalogue::Retention;
 pub use cells::CellRejection;

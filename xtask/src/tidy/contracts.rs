@@ -27,8 +27,6 @@ const LISTED: &[&str] = &[
     "crates/cli/src/main.rs",
     "crates/cli/src/why/mod.rs",
     "crates/client/src/lib.rs",
-    "crates/contract/src/changes.rs",
-    "crates/contract/src/error.rs",
     "crates/contract/src/lib.rs",
     "crates/kernel/src/catalogue/types.rs",
     "crates/kernel/src/contracts.rs",

@@ -1,7 +1,7 @@
 //! Why a call on a cell is refused.
 
-use crate::error::state;
 use crate::facts::{Class, Facts, Members, members};
+use crate::rejection::state;
 
 /// A deterministic "no" about a cell. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -23,6 +23,12 @@ use std::time::Duration;
 use crate::names::{NameInGroup, push_escaped, unescaped};
 use crate::value::Value;
 
+/// The stored number of a record in the change feed.
+pub(crate) const SUBJECT_CODE: u8 = 2;
+
+/// A change has one of many reasons, and metrics tell them apart.
+pub(crate) const IS_COUNTED_BY_REASON: bool = true;
+
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,9 +1,9 @@
 //! Why a call on a record is refused.
 
 use super::types::GONE;
-use crate::error::state;
 use crate::facts::{Class, Facts, Members, members};
 use crate::reason::{RefusalReason, WantedKind};
+use crate::rejection::state;
 use crate::value::Value;
 
 /// A deterministic "no" about a record. Nothing was changed.

@@ -29,6 +29,12 @@ pub use snapshot::{RunSnapshot, RunStatus, StepError, StepSnapshot, StepStatus};
 
 use crate::error::Error;
 
+/// The stored number of a run in the change feed.
+pub(crate) const SUBJECT_CODE: u8 = 4;
+
+/// A change has two reasons, which no metric tells apart.
+pub(crate) const IS_COUNTED_BY_REASON: bool = false;
+
 /// The version of the contract of runs.
 pub const RUNS_CONTRACT_VERSION: &str = "1.1";
 

@@ -1,0 +1,213 @@
+//! A rejection: an answer "no" that depends on the data only. What is about one contract is nested, and lies with it.
+
+use crate::error::Error;
+use crate::facts::{Class, Facts, Members, members};
+use crate::reason::RefusalReason;
+use crate::sessions::SessionRejection;
+use crate::with_contracts;
+
+/// Generates [`Rejection`]: what belongs to no contract, and one variant for each.
+macro_rules! rejection {
+    ($($(#[doc = $says:literal])* $folder:ident: $thing:ident($rejection:ident))*) => {
+        /// A deterministic "no". Nothing was changed.
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        #[non_exhaustive]
+        pub enum Rejection {
+            /// The name is not allowed.
+            #[error("{what} is not allowed: {reason} [SH-1001]")]
+            InvalidName {
+                /// The kind of name.
+                what: &'static str,
+                /// The rule it breaks.
+                reason: &'static str,
+            },
+            /// A size exceeds a limit.
+            #[error("{got} exceeds {limit} = {max} [SH-1002]")]
+            LimitExceeded {
+                /// The limit's name.
+                limit: &'static str,
+                /// The limit.
+                max: u64,
+                /// The requested size.
+                got: u64,
+            },
+            /// A transaction named two groups.
+            #[error(
+                "a transaction can change one group only: this one is in {group:?}, not in {other:?}; use house.group(name) for things that must change together [SH-1004]"
+            )]
+            TwoGroups {
+                /// The transaction's group.
+                group: String,
+                /// The other group.
+                other: String,
+            },
+            /// There is no such space.
+            #[error("there is no space {space:?} [SH-1005]")]
+            NoSuchSpace {
+                /// Its name or number.
+                space: String,
+            },
+            /// There is no such branch, or it was deleted.
+            #[error("there is no branch {branch:?} in this space [SH-1006]")]
+            NoSuchBranch {
+                /// Its name or number.
+                branch: String,
+            },
+            /// The name is taken.
+            #[error("{what} {name:?} already exists [SH-1007]")]
+            AlreadyExists {
+                /// The kind of thing.
+                what: &'static str,
+                /// Its name.
+                name: String,
+            },
+            /// `main` cannot be deleted.
+            #[error("the branch `main` cannot be deleted [SH-1008]")]
+            MainBranch,
+            /// The command was checked against a newer catalogue than this shard has.
+            #[error("the shard's catalogue is at revision {have}, the command needs {needed}; try again [SH-1009]")]
+            CatalogueBehind {
+                /// The revision the command was checked against.
+                needed: u64,
+                /// The shard's revision.
+                have: u64,
+            },
+            /// The group belongs to a shard that is elsewhere.
+            #[error("bucket {bucket} of the group is not in this shard; look up its owner, and try again there [SH-1020]")]
+            NotHere {
+                /// The bucket.
+                bucket: u16,
+            },
+            /// An interactive transaction took too long, or its store was closed under it.
+            #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
+            TransactionLost {
+                /// Why.
+                reason: &'static str,
+            },
+            /// A transaction is already open, or none is.
+            #[error("{reason} [SH-1012]")]
+            TransactionState {
+                /// What is wrong.
+                reason: &'static str,
+            },
+            /// The stored bytes of a range of things are damaged. Everything else works.
+            #[error(
+                "stored bytes between {from} and {to} are damaged: what they held cannot be read or changed; nothing was changed [SH-2023]"
+            )]
+            Damaged {
+                /// The first thing of the range, or the last one before it: kind, name and space.
+                from: String,
+                /// The last thing of the range.
+                to: String,
+            },
+            /// The parts of a declaration contradict each other.
+            #[error("{what} cannot be declared: {reason} [SH-1018]")]
+            InvalidDeclaration {
+                /// The declaration.
+                what: String,
+                /// The contradiction.
+                reason: RefusalReason,
+            },
+            $(
+                #[doc = concat!("Something about a thing of the contract [`", stringify!($folder), "`](crate::", stringify!($folder), ").")]
+                #[error(transparent)]
+                $thing(#[from] crate::$folder::$rejection),
+            )*
+            /// Something about a session.
+            #[error(transparent)]
+            Session(#[from] SessionRejection),
+        }
+
+        $(
+            impl From<crate::$folder::$rejection> for Error {
+                fn from(rejection: crate::$folder::$rejection) -> Self {
+                    Error::Rejected(rejection.into())
+                }
+            }
+        )*
+
+        impl Rejection {
+            /// What everybody must know of it.
+            pub fn facts(&self) -> Facts {
+                match self {
+                    Rejection::InvalidName { .. } => Facts::of("SH-1001", Class::Invalid),
+                    Rejection::LimitExceeded { .. } => Facts::of("SH-1002", Class::TooLarge),
+                    Rejection::TwoGroups { .. } => Facts::of("SH-1004", Class::Unprocessable),
+                    Rejection::NoSuchSpace { .. } => Facts::of("SH-1005", Class::NotFound),
+                    Rejection::NoSuchBranch { .. } => Facts::of("SH-1006", Class::NotFound),
+                    Rejection::AlreadyExists { .. } => Facts::of("SH-1007", Class::Conflict),
+                    Rejection::MainBranch => Facts::of("SH-1008", Class::Invalid),
+                    Rejection::CatalogueBehind { .. } => Facts::retryable("SH-1009", Class::NotYet),
+                    Rejection::NotHere { .. } => Facts::retryable("SH-1020", Class::NotYet),
+                    Rejection::TransactionLost { .. } => Facts::retryable("SH-1011", Class::Gone),
+                    Rejection::TransactionState { .. } => Facts::of("SH-1012", Class::Conflict),
+                    Rejection::InvalidDeclaration { .. } => Facts::of("SH-1018", Class::Invalid),
+                    Rejection::Damaged { .. } => Facts::of("SH-2023", Class::Damaged),
+                    $(Rejection::$thing(rejection) => rejection.facts(),)*
+                    Rejection::Session(rejection) => rejection.facts(),
+                }
+            }
+
+            /// What a caller needs next, as members of JSON: from the code and these, a client can reconstruct the exact rejection. A
+            /// `null` version means that the thing does not exist.
+            pub fn members(&self) -> Members {
+                match self {
+                    Rejection::InvalidName { what, reason } => members!["what" => what, "reason" => reason],
+                    Rejection::LimitExceeded { limit, max, got } => members!["limit" => limit, "max" => max, "got" => got],
+                    Rejection::TwoGroups { group, other } => members!["group" => group, "other" => other],
+                    Rejection::NoSuchSpace { space } => members!["space" => space],
+                    Rejection::NoSuchBranch { branch } => members!["branch" => branch],
+                    Rejection::AlreadyExists { what, name } => members!["what" => what, "name" => name],
+                    Rejection::MainBranch => members![],
+                    Rejection::CatalogueBehind { needed, have } => members!["needed" => needed, "have" => have],
+                    Rejection::NotHere { bucket } => members!["bucket" => bucket],
+                    Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => {
+                        members!["reason" => reason]
+                    }
+                    Rejection::Damaged { from, to } => members!["from" => from, "to" => to],
+                    Rejection::InvalidDeclaration { what, reason } => members!["what" => what, "reason" => reason.text()],
+                    $(Rejection::$thing(rejection) => rejection.members(),)*
+                    Rejection::Session(rejection) => rejection.members(),
+                }
+            }
+        }
+    };
+}
+
+with_contracts!(rejection);
+
+impl From<SessionRejection> for Error {
+    fn from(rejection: SessionRejection) -> Self {
+        Error::Rejected(rejection.into())
+    }
+}
+
+/// The state of a thing that is not as expected, by its version.
+pub(crate) fn state(current: &Option<u64>) -> String {
+    match current {
+        Some(version) => format!("is at version {version}"),
+        None => "does not exist".to_owned(),
+    }
+}
+
+impl Rejection {
+    /// A [`Rejection::LimitExceeded`].
+    pub fn too_large(limit: &'static str, max: usize, got: usize) -> Self {
+        Self::LimitExceeded { limit, max: max as u64, got: got as u64 }
+    }
+
+    /// Refuses a size above a limit.
+    pub fn check_limit(limit: &'static str, max: usize, got: usize) -> Result<(), Self> {
+        if got > max { Err(Self::too_large(limit, max, got)) } else { Ok(()) }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        self.facts().code
+    }
+
+    /// Whether the same call, or the same transaction started again, may succeed later.
+    pub fn retryable(&self) -> bool {
+        self.facts().retryable
+    }
+}
