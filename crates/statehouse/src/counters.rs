@@ -1,58 +1,87 @@
 //! The activity and content of an open directory, as numbers for metrics.
 //!
 //! - [`Counters`]: activity since it was opened. Only rises.
-//! - [`Overview`]: current content: records and runs by type, sessions, messages, waiting workers.
+//! - [`Overview`]: current content: the things of each contract, sessions, messages, waiting workers.
 //!
 //! Never: decides anything.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::Error;
-use contract::runs::RunStatus;
-use kernel::MessageCounts;
-use kernel::keys::queues::QueueId;
-use kernel::records::counts::count_states;
-use kernel::records::oldest::{OldestReady, oldest_ready};
-use kernel::records::queue::ALL_QUEUES;
-use kernel::runs::list::{ListedRun, ViewRuns};
-use kernel::runs::read;
-use kv::Readable;
+use kernel::keys::Keys;
+use kernel::{Catalogue, MessageCounts};
+use kv::{Readable, View};
 use node::background::scrub_progress::ScrubProgress;
 use node::error::from_halt;
 use node::sessions::census::LivingSessions;
 
 use crate::house::Statehouse;
-use crate::runs::ProjectorLag;
+use crate::with_contracts;
 pub use node::meters::{Claims, Counters, OTHER_TYPES, TYPES_COUNTED_MAX};
 
 /// The number of queues examined for their oldest record, and of kinds of runs for their longest idle one. Each costs
 /// as many reads as there are buckets.
 pub const LOOKED_AT_MAX: usize = 128;
 
-/// The current content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Overview {
-    /// Records of each type in each state, of all spaces and branches.
-    pub records: BTreeMap<(String, String), u64>,
-    /// Runs of each kind in each status, of all spaces and branches.
-    pub runs: BTreeMap<(String, RunStatus), u64>,
-    /// The record of each queue that has been ready longest, with how long.
-    pub oldest_ready: Vec<(OldestReady, Duration)>,
-    /// The running run of each kind that has been idle longest, and for how long.
-    pub quietest_runs: Vec<(ListedRun, Duration)>,
-    /// Queues and kinds not examined for these, because there are more than [`LOOKED_AT_MAX`].
-    pub left_out: usize,
-    /// The number of waiting messages.
-    pub messages: MessageCounts,
-    /// The number of sessions by state.
-    pub sessions: LivingSessions,
-    /// Workers that wait for something to claim.
-    pub claimers_waiting: usize,
-    /// How far projectors are behind.
-    pub projectors: Vec<ProjectorLag>,
+/// One branch, as an overview sees it.
+pub(crate) struct Branch<'view> {
+    pub(crate) view: &'view dyn View,
+    pub(crate) keys: Keys,
+    pub(crate) catalogue: &'view Catalogue,
+    /// The numbers of the space and the branch.
+    pub(crate) place: (u32, u32),
+    now_us: u64,
 }
+
+impl Branch<'_> {
+    /// How long ago a time is.
+    pub(crate) fn since(&self, wall_us: u64) -> Duration {
+        Duration::from_micros(self.now_us.saturating_sub(wall_us))
+    }
+}
+
+/// Generates [`Overview`], with a member for each contract.
+macro_rules! overview {
+    ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
+        /// The current content.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Overview {
+            $(
+                #[doc = concat!("The things of the contract `", stringify!($folder), "`.")]
+                pub $folder: crate::$folder::$overview,
+            )*
+            /// Queues and kinds of things that were not examined, because there are more than [`LOOKED_AT_MAX`].
+            pub left_out: usize,
+            /// The number of waiting messages.
+            pub messages: MessageCounts,
+            /// The number of sessions by state.
+            pub sessions: LivingSessions,
+            /// Workers that wait for something to claim.
+            pub claimers_waiting: usize,
+        }
+
+        impl Overview {
+            /// What is known without looking at branches.
+            fn begin(house: &Statehouse, messages: MessageCounts) -> Self {
+                Self {
+                    $($folder: crate::$folder::$overview::of(house),)*
+                    left_out: 0,
+                    messages,
+                    sessions: house.shard.keeper.census().0,
+                    claimers_waiting: house.shard.waiters.count(),
+                }
+            }
+
+            fn add(&mut self, branch: &Branch<'_>) -> Result<(), Error> {
+                $(self.left_out += self.$folder.add(branch)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+with_contracts!(overview);
 
 impl Statehouse {
     /// Activity since the directory was opened. Takes a few short locks, and reads nothing.
@@ -63,55 +92,15 @@ impl Statehouse {
     /// The current content. Reads a row for each queue and type, and some for each queue with something to claim.
     pub fn overview(&self) -> Result<Overview, Error> {
         let (view, catalogue) = self.shard.view()?;
-        let view = Readable(&*view);
+        let (view, keys) = (Readable(&*view), self.shard.keys());
         let now_us = self.shard.now().wall_us;
-        let mut overview = Overview {
-            messages: kernel::outbox::waiting::waiting(&view, &self.shard.keys()).map_err(|halt| from_halt(&halt))?,
-            sessions: self.shard.keeper.census().0,
-            claimers_waiting: self.shard.waiters.count(),
-            // Not known while their records, or the feed, are damaged.
-            projectors: self.projector_lags().unwrap_or_default(),
-            ..Overview::default()
-        };
-        let branches: Vec<_> = catalogue
-            .spaces()
-            .flat_map(|(space, found)| {
-                let live = found.branches().filter(|(_, branch)| !branch.deleted);
-                live.map(move |(branch, _)| (space, branch)).collect::<Vec<_>>()
-            })
-            .collect();
-        for place in branches {
-            let (space, branch) = place;
-            let counts =
-                count_states(&view, &self.shard.keys(), &catalogue, QueueId { space, branch, name: ALL_QUEUES });
-            for (of, count) in counts.map_err(|halt| from_halt(&halt))?.by_state {
-                *overview.records.entry(of).or_default() += count;
+        let messages = kernel::outbox::waiting::waiting(&view, &keys).map_err(|halt| from_halt(&halt))?;
+        let mut overview = Overview::begin(self, messages);
+        for (space, found) in catalogue.spaces() {
+            for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
+                let place = (space, branch);
+                overview.add(&Branch { view: &view, keys, catalogue: &catalogue, place, now_us })?;
             }
-            for (kind, status, count) in
-                read::counts(&view, &self.shard.keys(), space, branch).map_err(|halt| from_halt(&halt))?
-            {
-                if status == RunStatus::Running && overview.quietest_runs.len() < LOOKED_AT_MAX {
-                    let runs = ViewRuns { view: &view, keys: self.shard.keys(), catalogue: &catalogue };
-                    let quietest = runs.quietest(place, &kind);
-                    let quietest = quietest.map_err(|halt| from_halt(&halt))?;
-                    overview.quietest_runs.extend(quietest.map(|run| {
-                        let quiet_for = Duration::from_micros(now_us.saturating_sub(run.last_event_us));
-                        (run, quiet_for)
-                    }));
-                } else if status == RunStatus::Running {
-                    overview.left_out += 1;
-                }
-                *overview.runs.entry((kind, status)).or_default() += count;
-            }
-            let parts_max = LOOKED_AT_MAX - overview.oldest_ready.len();
-            let oldest = oldest_ready(&view, &self.shard.keys(), &catalogue, place, parts_max);
-            let (oldest, left_out) = oldest.map_err(|halt| from_halt(&halt))?;
-            let aged = oldest.into_iter().map(|one| {
-                let age = Duration::from_micros(now_us.saturating_sub(one.ready_us));
-                (one, age)
-            });
-            overview.oldest_ready.extend(aged);
-            overview.left_out += left_out;
         }
         Ok(overview)
     }

@@ -38,7 +38,6 @@ mod branches;
 mod cells;
 mod changes;
 mod commit;
-mod contracts;
 pub mod counters;
 pub mod export;
 mod group;
@@ -55,10 +54,24 @@ mod transaction;
 mod transfer;
 mod watch;
 
+/// The one list of the contracts. A contract is a folder, and a line here: the folder, the name of one thing, the results that
+/// only its operations have, and its part of an overview. Expands a macro with the list.
+macro_rules! with_contracts {
+    ($expand:ident) => {
+        $expand! {
+            cells: Cell { CellDone, CellsOverview }
+            records: Record { RecordDone, RecordsOverview }
+            runs: Run { RunDone, RunsOverview }
+        }
+    };
+}
+
+pub(crate) use with_contracts;
+
 pub use ::session::ImagePolicy;
 #[doc(hidden)]
 pub use ::session::user::panic_message;
-pub use cells::{Cells, seed};
+pub use cells::{CellDone, Cells, CellsOverview, seed};
 pub use changes::Changes;
 pub use commit::{Commit, Committed, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
@@ -94,3 +107,17 @@ pub use sessions::{Session, Sessions};
 pub use transaction::{Isolation, Transaction};
 pub use transfer::{Progress, TransferError, hex};
 pub use watch::Watch;
+
+#[cfg(test)]
+mod tests {
+    macro_rules! folders {
+        ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
+            [$(stringify!($folder)),*]
+        };
+    }
+
+    #[test]
+    fn every_contract_is_listed() {
+        assert_eq!(with_contracts!(folders), contract::CONTRACTS);
+    }
+}

@@ -11,7 +11,6 @@ mod touched;
 use std::sync::Arc;
 
 use contract::limits::TRANSACTION_AGE_MAX;
-use contract::records::Claimed;
 use contract::{Error, Rejection, Subject};
 use kernel::keys::ThingId;
 use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
@@ -108,15 +107,14 @@ impl Transaction {
         })
     }
 
-    /// Ties the transaction to an attempt, whose record must be of this group: nothing is done unless it is the live one, now and
-    /// when the transaction commits. It comes before the first operation, and once, because an operation may end the attempt.
-    pub fn fence(&mut self, claimed: &Claimed) -> Result<(), Error> {
+    /// Does nothing unless this attempt is the live one, now and when it commits.
+    pub(crate) fn fence_by(&mut self, record: String, attempt: u64) -> Result<(), Error> {
         self.check_age()?;
         if self.fence.is_some() || !self.ops.is_empty() {
             let reason = "a transaction is fenced once, before its first operation";
             return Err(Rejection::TransactionState { reason }.into());
         }
-        let fence = (claimed.name.clone(), claimed.attempt);
+        let fence = (record, attempt);
         let transact = transact(self.ids, self.group.as_deref(), Some(&fence), Vec::new());
         self.draft.check_fence(&transact).map_err(|halt| from_halt(&halt))??;
         self.fence = Some(fence);

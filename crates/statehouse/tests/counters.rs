@@ -118,14 +118,15 @@ fn what_is_there_is_counted_without_a_scan_and_the_oldest_ready_record_is_known(
     }
     let overview = house.overview().expect("overview");
     let quiet: Vec<_> =
-        overview.quietest_runs.iter().map(|(run, age)| (run.name.as_str(), age.as_secs_f64().round())).collect();
+        overview.runs.quietest.iter().map(|(run, age)| (run.name.as_str(), age.as_secs_f64().round())).collect();
     assert_eq!((quiet, overview.left_out), (vec![("run-1", 240.0)], 0));
-    assert_eq!(overview.records, [(("task".to_owned(), "pending".to_owned()), 4)].into());
+    assert_eq!(overview.records.by_state, [(("task".to_owned(), "pending".to_owned()), 4)].into());
     assert_eq!(
-        overview.runs.iter().map(|((_, status), count)| (*status, *count)).collect::<Vec<_>>(),
+        overview.runs.by_status.iter().map(|((_, status), count)| (*status, *count)).collect::<Vec<_>>(),
         [(RunStatus::Running, 2)]
     );
     let oldest: Vec<_> = overview
+        .records
         .oldest_ready
         .iter()
         .map(|(oldest, age)| {
@@ -141,7 +142,7 @@ fn what_is_there_is_counted_without_a_scan_and_the_oldest_ready_record_is_known(
         ]
     );
     house.records().claim_next("jobs.mail.", 2, &ClaimOptions::worker("w")).expect("claims");
-    assert_eq!(house.overview().expect("overview").oldest_ready.len(), 2, "what is held is not ready");
+    assert_eq!(house.overview().expect("overview").records.oldest_ready.len(), 2, "what is held is not ready");
 
     let counters = house.counters();
     assert_eq!(counters.journal.durable_index, counters.applied_index);

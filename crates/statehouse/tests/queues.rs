@@ -88,7 +88,7 @@ fn the_oldest_ready_are_known_for_as_many_parts_as_are_shown() {
     let oldest = || {
         let overview = house.overview().expect("an overview");
         let mut names: Vec<_> =
-            overview.oldest_ready.into_iter().map(|(ready, _)| (ready.queue, ready.record)).collect();
+            overview.records.oldest_ready.into_iter().map(|(ready, _)| (ready.queue, ready.record)).collect();
         names.sort();
         (names, overview.left_out)
     };

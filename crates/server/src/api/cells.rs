@@ -4,13 +4,14 @@ use contract::time::iso;
 use contract::{
     AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
 };
-use statehouse::{Cells, Commit, Space};
+use statehouse::{CellDone, Cells, Commit, Space};
 use wire::cells::{
     Cell, CellHistory, CellList, CellOperation, CellRange, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell,
 };
-use wire::contracts::GuardMembers;
+use wire::contracts::{Done, GuardMembers};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
+use wire::transactions::WrittenOperation;
 use wire::values::{PageCursor, UserJson};
 use wire::written::{Deleted, Written};
 
@@ -36,6 +37,15 @@ pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: CellOper
         CellOperation::Init(of) => commit.init_cell(&of.name, of.value.0),
         CellOperation::Delete(of) => commit.delete_cell(&of.name),
     });
+}
+
+/// Shows a result that only operations on cells have.
+pub(crate) fn done(done: &CellDone) -> Done {
+    let written = WrittenOperation::at(done.version().unwrap_or_default());
+    Done::Written(match done {
+        CellDone::Existing { .. } => WrittenOperation { existing: Some(true), ..written },
+        _ => written,
+    })
 }
 
 /// Adds the conditions on a cell, or on a range of cells.

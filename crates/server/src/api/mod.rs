@@ -21,9 +21,10 @@ pub(crate) mod state;
 pub(crate) mod transactions;
 
 use serde_json::Value as JsonValue;
-use statehouse::{Commit, Overview};
-use wire::contracts::{GuardMembers, Operation};
+use statehouse::{Commit, Done as StoredDone, Overview};
+use wire::contracts::{Done, GuardMembers, Operation};
 use wire::operations::ContractVersions;
+use wire::transactions::WrittenOperation;
 
 pub(crate) use call::{
     Answered, Call, RawBytes, Refusal, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero,
@@ -47,6 +48,16 @@ fn add_guard(commit: Commit, guard: GuardMembers) -> Commit {
     let commit = cells::add_guard(commit, &guard);
     let commit = runs::add_guard(commit, &guard);
     records::operations::add_guard(commit, guard)
+}
+
+/// Shows a result that only operations of one contract have.
+fn contract_done(done: &StoredDone) -> Done {
+    match done {
+        StoredDone::Cell(done) => cells::done(done),
+        StoredDone::Record(done) => records::operations::done(done),
+        StoredDone::Run(done) => runs::done(done),
+        other => Done::Written(WrittenOperation::at(other.version().unwrap_or_default())),
+    }
 }
 
 /// The version of each contract that has one.

@@ -5,15 +5,16 @@ use contract::runs::RUNS_CONTRACT_VERSION;
 use contract::time::{iso, millis};
 use contract::{Error, Expected, Rejection, RunRejection, names};
 use serde_json::{Value as JsonValue, json};
-use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunList, StoredEvent, Tail};
+use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunDone, RunList, StoredEvent, Tail};
 use statehouse::{Commit, Overview, Runs, Space};
-use wire::contracts::GuardMembers;
+use wire::contracts::{Done, GuardMembers};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::runs::{
     AppendAnswer, AppendEvents, Appended, AppendedAll, EventText, Events, Fork, ListRuns, ListedRun, NewEvents,
     ReadEvents, ReadSnapshot, RunOperation, RunPosition, RunsPage, SnapshotText,
 };
+use wire::transactions::WrittenOperation;
 use wire::values::{JsonText, PageCursor};
 
 use super::scope::Handles;
@@ -50,6 +51,14 @@ pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: RunOpera
     Ok(())
 }
 
+/// Shows a result that only operations on runs have.
+pub(crate) fn done(done: &RunDone) -> Done {
+    match done {
+        RunDone::Appended(result) => Done::Appended((*result).into()),
+        other => Done::Written(WrittenOperation::at(other.version().unwrap_or_default())),
+    }
+}
+
 /// Adds the condition on a run.
 pub(crate) fn add_guard(commit: Commit, guard: &GuardMembers) -> Commit {
     match (&guard.run, guard.last) {
@@ -60,10 +69,10 @@ pub(crate) fn add_guard(commit: Commit, guard: &GuardMembers) -> Commit {
 
 /// The members of the status page about runs.
 pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
-    let counts = overview.runs.iter();
+    let counts = overview.runs.by_status.iter();
     let counts =
         counts.map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }));
-    let lags = overview.projectors.iter();
+    let lags = overview.runs.projectors.iter();
     let lags = lags.map(|lag| json!({ "projector": lag.name, "lag_ms": millis(lag.lag) }));
     [("runs", counts.collect()), ("projectors", lags.collect())]
 }

@@ -4,7 +4,6 @@
 //! all of it, with the current state.
 
 use contract::limits::MESSAGE_DEPTH_MAX;
-use contract::time::millis;
 use statehouse::{Commit, Done as StoredDone, Space};
 use wire::contracts::{Done, Operation};
 use wire::query::NoQuery;
@@ -12,7 +11,7 @@ use wire::transactions::guards::Guard;
 use wire::transactions::messages::{MessageOperation, Sent};
 use wire::transactions::{Committed, Fence, NothingDone, Transaction, WrittenOperation};
 
-use super::{Answered, Call, Refusal, Reply, add_guard, add_operation};
+use super::{Answered, Call, Refusal, Reply, add_guard, add_operation, contract_done};
 use crate::Server;
 
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
@@ -138,35 +137,22 @@ fn all_done(parts: Vec<Parts>, mut done: &[StoredDone]) -> Vec<Done> {
         all.push(match (shown, of) {
             (Some(shown), of) => shown(of),
             (None, [one]) => one_done(one),
-            (None, of) => written(version_of(of).unwrap_or_default(), None, None),
+            (None, of) => Done::Written(WrittenOperation::at(version_of(of).unwrap_or_default())),
         });
     }
     all
 }
 
-fn written(version: u64, existing: Option<bool>, value: Option<i64>) -> Done {
-    Done::Written(WrittenOperation { version, existing, value, values: None })
-}
-
 fn one_done(done: &StoredDone) -> Done {
     match done {
-        StoredDone::Written { version } => written(*version, None, None),
-        StoredDone::Existing { version } => written(*version, Some(true), None),
-        StoredDone::Counted { version, value } => written(*version, None, Some(*value)),
-        StoredDone::Appended(result) => Done::Appended((*result).into()),
+        StoredDone::Written { version } => Done::Written(WrittenOperation::at(*version)),
         StoredDone::Nothing => Done::Nothing(NothingDone { nothing: true }),
-        StoredDone::Retried { pause, .. } => Done::failed(Some(millis(*pause))),
-        StoredDone::Exhausted { .. } => Done::failed(None),
-        _ => Done::Sent(Sent { sent: true }),
+        StoredDone::Sent => Done::Sent(Sent { sent: true }),
+        other => contract_done(other),
     }
 }
 
 /// The version after the last of several operations on one thing.
 pub(crate) fn version_of(done: &[StoredDone]) -> Option<u64> {
-    done.iter().rev().find_map(|done| match done {
-        StoredDone::Written { version } | StoredDone::Existing { version } | StoredDone::Counted { version, .. } => {
-            Some(*version)
-        }
-        _ => None,
-    })
+    done.iter().rev().find_map(StoredDone::version)
 }

@@ -116,7 +116,7 @@ fn sizes(metrics: &Metrics, house: &Statehouse, status: &Status, scrape: &mut Sc
 
 fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
     let mut records: BTreeMap<(String, &str), u64> = BTreeMap::new();
-    for ((record_type, state), count) in &overview.records {
+    for ((record_type, state), count) in &overview.records.by_state {
         let shown = metrics.types.shown(record_type);
         // Users also name states; states of types that are not shown by name are not shown either.
         let state = if shown == OTHER_TYPES { OTHER_TYPES } else { state };
@@ -126,14 +126,14 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
         scrape.whole(&RECORDS, &[&record_type, state], count);
     }
     let mut runs: BTreeMap<(String, &str), u64> = BTreeMap::new();
-    for ((run_type, status), count) in &overview.runs {
+    for ((run_type, status), count) in &overview.runs.by_status {
         *runs.entry((metrics.types.shown(run_type), status.name())).or_default() += count;
     }
     for ((run_type, status), count) in runs {
         scrape.whole(&RUNS, &[&run_type, status], count);
     }
     let mut oldest: BTreeMap<String, Duration> = BTreeMap::new();
-    for (ready, age) in &overview.oldest_ready {
+    for (ready, age) in &overview.records.oldest_ready {
         let longest = oldest.entry(metrics.types.shown(&ready.record_type)).or_default();
         *longest = (*longest).max(*age);
     }
@@ -141,14 +141,14 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
         scrape.real(&OLDEST_READY, &[&record_type], age.as_secs_f64());
     }
     let mut quietest: BTreeMap<String, Duration> = BTreeMap::new();
-    for (run, quiet_for) in &overview.quietest_runs {
+    for (run, quiet_for) in &overview.runs.quietest {
         let longest = quietest.entry(metrics.types.shown(&run.run_type)).or_default();
         *longest = (*longest).max(*quiet_for);
     }
     for (run_type, quiet_for) in quietest {
         scrape.real(&OLDEST_STALLED, &[&run_type], quiet_for.as_secs_f64());
     }
-    for projector in &overview.projectors {
+    for projector in &overview.runs.projectors {
         scrape.real(&PROJECTOR_LAG, &[&projector.name], projector.lag.as_secs_f64());
     }
     scrape.whole(&LEFT_OUT, &[], overview.left_out as u64);

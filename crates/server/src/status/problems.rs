@@ -290,7 +290,7 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
 
 /// Queues with unclaimed records, the longest wait first.
 fn unclaimed(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
-    let mut waiting: Vec<_> = overview.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
+    let mut waiting: Vec<_> = overview.records.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
     waiting.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
     let troubles = waiting.into_iter().filter_map(|(oldest, age)| {
         let claims = counters.claims.get(&oldest.record_type);

@@ -44,10 +44,10 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let journal = &counters.journal;
     let slowest_ms = journal.slowest_recent_sync.as_secs_f64() * 1e3;
     line("journal", format!("{} wait, slowest sync lately {slowest_ms:.1} ms", bytes(journal.queue_bytes as u64)))?;
-    for ((record_type, state), count) in overview.records.iter().take(TYPES_SHOWN_MAX) {
+    for ((record_type, state), count) in overview.records.by_state.iter().take(TYPES_SHOWN_MAX) {
         line("records", format!("{count} {record_type} {state}"))?;
     }
-    for ((run_type, status), count) in overview.runs.iter().take(TYPES_SHOWN_MAX) {
+    for ((run_type, status), count) in overview.runs.by_status.iter().take(TYPES_SHOWN_MAX) {
         let run_type = if run_type.is_empty() { "runs" } else { run_type };
         line("runs", format!("{count} {run_type} {}", status.name()))?;
     }

@@ -2,7 +2,7 @@
 
 use contract::limits::NAME_BYTES_MAX;
 use contract::{Error, Rejection, Value, names};
-use kernel::{CellAct, CellGuard, Guard, Op, ValueRef};
+use kernel::{CellAct, CellGuard, Guard, Op, OpOutcome, ValueRef};
 
 use super::Cells;
 use crate::commit::{Commit, OwnGuard, OwnOp};
@@ -67,6 +67,33 @@ impl OwnOp for OwnCellOp {
             Self::Init(cell, value) => Op::Cell(cell, CellAct::Init(ValueRef::from(value))),
             Self::Delete(cell) => Op::Cell(cell, CellAct::Delete),
         }
+    }
+}
+
+/// The result of an operation on a cell, where it is more than a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CellDone {
+    /// The cell already existed, at this version, and was left unchanged.
+    Existing {
+        /// The version.
+        version: u64,
+    },
+}
+
+impl CellDone {
+    /// The cell's version.
+    pub fn version(&self) -> Option<u64> {
+        let Self::Existing { version } = self;
+        Some(*version)
+    }
+}
+
+/// The result of an operation, if only cells have such results.
+pub(crate) fn done(outcome: &OpOutcome) -> Option<CellDone> {
+    match *outcome {
+        OpOutcome::Existing(version) => Some(CellDone::Existing { version }),
+        _ => None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Cells: the handle on named values, and each of their operations.
 
 mod after_prefix;
-mod commit;
+pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
 pub(crate) mod import;
+mod overview;
 mod retention;
 pub mod seed;
 mod transaction;
@@ -23,6 +24,9 @@ use kernel::{Answer, Body, Catalogue, CellAct, Op, OpOutcome, Transact, ValueRef
 use kv::View;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
+
+pub use commit::CellDone;
+pub use overview::CellsOverview;
 
 use crate::admission::{Scope, ScopeIds};
 use crate::commit::{outcome, written};

@@ -9,7 +9,6 @@ mod results;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::records::Claimed;
 use contract::{Error, RefusalReason, Rejection, names};
 use kernel::{Answer, Body, Catalogue, Fence, Transact};
 use kv::Writer;
@@ -17,7 +16,7 @@ use kv::Writer;
 pub(crate) use self::parts::{OwnGuard, OwnOp};
 use self::parts::{OwnPublish, OwnPush, Part};
 pub use self::results::{Committed, Done};
-pub(crate) use self::results::{append_result, committed, only, outcome, written};
+pub(crate) use self::results::{committed, only, outcome, written};
 use crate::admission::Scope;
 use node::pending::Pending;
 
@@ -56,6 +55,12 @@ impl Commit {
         Self { scope, group, fence: None, guards: Vec::new(), parts: Vec::new() }
     }
 
+    /// Does nothing unless this attempt is the live one.
+    pub(crate) fn fenced_by(mut self, record: String, attempt: u64) -> Self {
+        self.fence = Some((record, attempt));
+        self
+    }
+
     pub(crate) fn with_guard(mut self, guard: impl OwnGuard + 'static) -> Self {
         self.guards.push(Box::new(guard));
         self
@@ -63,12 +68,6 @@ impl Commit {
 
     pub(crate) fn with_op(mut self, op: impl OwnOp + 'static) -> Self {
         self.parts.push(Part::Op(Box::new(op)));
-        self
-    }
-
-    /// Only if this attempt is the live one. The record must be of this group.
-    pub fn fence(mut self, claimed: &Claimed) -> Self {
-        self.fence = Some((claimed.name.clone(), claimed.attempt));
         self
     }
 
@@ -116,9 +115,10 @@ impl Commit {
     /// # let directory = tempfile::tempdir()?;
     /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
     /// use statehouse::Done;
+    /// use statehouse::records::RecordDone;
     /// let done = house.group("order-7").commit().set_cell("paid", true).increment("totals", "eur", 10).run_each_later();
     /// let (_, each) = done.wait()?;
-    /// assert_eq!(each, [Done::Written { version: 1 }, Done::Counted { version: 1, value: 10 }]);
+    /// assert_eq!(each, [Done::Written { version: 1 }, Done::Record(RecordDone::Counted { version: 1, value: 10 })]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_each_later(self) -> Pending<(Committed, Vec<Done>)> {

@@ -1,12 +1,10 @@
 //! The results of a commit's operations.
 
-use std::time::Duration;
-
-use contract::runs::AppendResult;
 use contract::{Error, Written};
 use kernel::{Answer, OpOutcome};
-
 use node::error::unexpected_answer;
+
+use crate::with_contracts;
 
 /// A committed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,46 +14,49 @@ pub struct Committed {
     pub commit: u64,
 }
 
-/// The result of one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Done {
-    /// The cell or record was written, or deleted, and has this version.
-    Written {
-        /// The version.
-        version: u64,
-    },
-    /// The cell already existed, at this version, and was left unchanged.
-    Existing {
-        /// The version.
-        version: u64,
-    },
-    /// There was nothing to delete.
-    Nothing,
-    /// The field was counted.
-    Counted {
-        /// The record's version.
-        version: u64,
-        /// The new value of the field.
-        value: i64,
-    },
-    /// The attempt failed, and the record will be tried again.
-    Retried {
-        /// The record's version.
-        version: u64,
-        /// After this pause.
-        pause: Duration,
-    },
-    /// The attempt failed, and the record's attempts are used up.
-    Exhausted {
-        /// The record's version.
-        version: u64,
-    },
-    /// The event is in the run.
-    Appended(AppendResult),
-    /// The message or the push is on its way.
-    Sent,
+/// Generates [`Done`]: what operations of any contract can result in, and what only one has.
+macro_rules! done {
+    ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
+        /// The result of one operation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Done {
+            /// The thing was written, or deleted, and has this version.
+            Written {
+                /// The version.
+                version: u64,
+            },
+            /// There was nothing to delete.
+            Nothing,
+            /// The message or the push is on its way.
+            Sent,
+            $(
+                #[doc = concat!("A result that only operations of the contract `", stringify!($folder), "` have.")]
+                $kind(crate::$folder::$done),
+            )*
+        }
+
+        impl Done {
+            /// The version of the thing, if the operation has left one that has a version.
+            pub fn version(&self) -> Option<u64> {
+                match self {
+                    Done::Written { version } => Some(*version),
+                    Done::Nothing | Done::Sent => None,
+                    $(Done::$kind(done) => done.version(),)*
+                }
+            }
+        }
+
+        fn of_contract(outcome: &OpOutcome) -> Option<Done> {
+            $(if let Some(done) = crate::$folder::commit::done(outcome) {
+                return Some(Done::$kind(done));
+            })*
+            None
+        }
+    };
 }
+
+with_contracts!(done);
 
 /// The commit.
 pub(crate) fn committed(answer: Answer) -> Result<Committed, Error> {
@@ -76,17 +77,12 @@ pub(super) fn each(answer: Answer) -> Result<(Committed, Vec<Done>), Error> {
 }
 
 fn done(outcome: OpOutcome) -> Result<Done, Error> {
-    Ok(match outcome {
-        OpOutcome::Written(version) => Done::Written { version },
-        OpOutcome::Existing(version) => Done::Existing { version },
-        OpOutcome::Nothing => Done::Nothing,
-        OpOutcome::Counted { version, value } => Done::Counted { version, value },
-        appended @ OpOutcome::Appended { .. } => Done::Appended(append_result(appended)?),
-        OpOutcome::Retried { version, pause_us } => Done::Retried { version, pause: Duration::from_micros(pause_us) },
-        OpOutcome::Exhausted { version } => Done::Exhausted { version },
-        OpOutcome::Sent => Done::Sent,
-        other => return Err(unexpected_answer("an operation of a commit", &other)),
-    })
+    match outcome {
+        OpOutcome::Written(version) => Ok(Done::Written { version }),
+        OpOutcome::Nothing => Ok(Done::Nothing),
+        OpOutcome::Sent => Ok(Done::Sent),
+        other => of_contract(&other).ok_or_else(|| unexpected_answer("an operation of a commit", &other)),
+    }
 }
 
 /// The commit and the outcome of the only operation.
@@ -102,16 +98,6 @@ pub(crate) fn only(mut outcomes: Vec<OpOutcome>) -> Result<OpOutcome, Error> {
     match (outcomes.pop(), outcomes.is_empty()) {
         (Some(outcome), true) => Ok(outcome),
         other => Err(unexpected_answer("one operation", &other)),
-    }
-}
-
-/// What an append has done.
-pub(crate) fn append_result(outcome: OpOutcome) -> Result<AppendResult, Error> {
-    match outcome {
-        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
-            Ok(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
-        }
-        other => Err(unexpected_answer("an append", &other)),
     }
 }
 

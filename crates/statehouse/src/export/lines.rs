@@ -10,7 +10,7 @@ use session::Halt;
 
 use super::line::Line;
 use super::{FORMAT, kinds};
-use crate::contracts::with_contracts;
+use crate::with_contracts;
 
 /// The first line.
 pub(super) fn header(release: &str, space: Option<&str>, applied: &Applied, catalogue: &Catalogue) -> Line {
@@ -77,7 +77,7 @@ pub(super) fn machine(number: u16, version: u16) -> Line {
 }
 
 macro_rules! items {
-    ($($folder:ident: $kind:ident)*) => {
+    ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
         /// The kinds and the lines of what is declared in a space.
         pub(super) fn declared(space: &Space) -> Vec<(&'static str, Line)> {
             [$(crate::$folder::export::declared(space)),*].into_iter().flatten().collect()

@@ -6,8 +6,8 @@ use kernel::portable::{BuildError, Builder, Item};
 use kernel::{Catalogue, Send, Target};
 
 use super::object::{Object, Wrong};
-use crate::contracts::with_contracts;
 use crate::export::kinds;
+use crate::with_contracts;
 
 /// Why a line could not be put.
 pub(crate) enum Unput {
@@ -31,7 +31,7 @@ impl From<BuildError> for Unput {
 }
 
 macro_rules! things {
-    ($($folder:ident: $kind:ident)*) => {
+    ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
         /// Puts what a line declares in a space; whether it declares something.
         pub(super) fn declare(catalogue: &mut Catalogue, kind: &str, line: Object<'_>) -> Result<bool, Wrong> {
             Ok($(crate::$folder::import::declare(catalogue, kind, line)? ||)* false)

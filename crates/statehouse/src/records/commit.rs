@@ -1,8 +1,10 @@
 //! Records in a commit: its operations on them, and its conditions.
 
+use std::time::Duration;
+
 use contract::records::{Claimed, Put};
 use contract::{Error, Value, names};
-use kernel::{Guard, Op, RecordAct, RecordGuard, ValueRef};
+use kernel::{Guard, Op, OpOutcome, RecordAct, RecordGuard, ValueRef};
 
 use super::{Records, Ttl, borrowed, check_fields, owned, owned_patches, ttl_argument};
 use crate::commit::{Commit, OwnGuard, OwnOp};
@@ -103,7 +105,57 @@ impl OwnOp for OwnRecordOp {
     }
 }
 
+/// The result of an operation on a record, where it is more than a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordDone {
+    /// The field was counted.
+    Counted {
+        /// The record's version.
+        version: u64,
+        /// The new value of the field.
+        value: i64,
+    },
+    /// The attempt failed, and the record will be tried again.
+    Retried {
+        /// The record's version.
+        version: u64,
+        /// After this pause.
+        pause: Duration,
+    },
+    /// The attempt failed, and the record's attempts are used up.
+    Exhausted {
+        /// The record's version.
+        version: u64,
+    },
+}
+
+impl RecordDone {
+    /// The record's version.
+    pub fn version(&self) -> Option<u64> {
+        let (Self::Counted { version, .. } | Self::Retried { version, .. } | Self::Exhausted { version }) = self;
+        Some(*version)
+    }
+}
+
+/// The result of an operation, if only records have such results.
+pub(crate) fn done(outcome: &OpOutcome) -> Option<RecordDone> {
+    Some(match *outcome {
+        OpOutcome::Counted { version, value } => RecordDone::Counted { version, value },
+        OpOutcome::Retried { version, pause_us } => {
+            RecordDone::Retried { version, pause: Duration::from_micros(pause_us) }
+        }
+        OpOutcome::Exhausted { version } => RecordDone::Exhausted { version },
+        _ => return None,
+    })
+}
+
 impl Commit {
+    /// Only if this attempt is the live one. The record must be of this group.
+    pub fn fence(self, claimed: &Claimed) -> Self {
+        self.fenced_by(claimed.name.clone(), claimed.attempt)
+    }
+
     /// Replaces a record.
     pub fn put_record<N: AsRef<str>, V: Into<Value>>(
         self,
@@ -145,12 +197,12 @@ impl Commit {
     /// # let directory = tempfile::tempdir()?;
     /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
     /// use statehouse::Done;
-    /// use statehouse::records::{ClaimOptions, Put};
+    /// use statehouse::records::{ClaimOptions, Put, RecordDone};
     /// let order = house.group("order-7");
     /// order.records().put("jobs.charge.7", [("eur", 10)], Put::typed("task"))?;
     /// let job = house.records().claim_next("jobs.charge.", 1, &ClaimOptions::worker("w1"))?.remove(0);
     /// let (_, done) = order.commit().set_cell("declined", true).fail(&job, "declined").run_each_later().wait()?;
-    /// assert!(matches!(done[1], Done::Retried { version: 3, .. }));
+    /// assert!(matches!(done[1], Done::Record(RecordDone::Retried { version: 3, .. })));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fail(self, claimed: &Claimed, error: &str) -> Self {

@@ -1,10 +1,11 @@
 //! Records: the handle on job state, and each of its operations.
 
 mod attempts;
-mod commit;
+pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
 pub(crate) mod import;
+mod overview;
 mod portable;
 mod reads;
 mod transaction;
@@ -22,10 +23,12 @@ use node::error::unexpected_answer;
 use node::pending::{Decode, Pending};
 
 pub use attempts::ClaimOptions;
+pub use commit::RecordDone;
 pub use contract::records::filter::{Filter, Test};
 pub use contract::records::state_store::{Comparison, PortableRecord, PortableScan, ScanFilter, StateStore};
 pub use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl};
+pub use overview::RecordsOverview;
 pub use portable::PortableRecords;
 pub use reads::ScanOptions;
 pub(crate) use reads::scan_view;

@@ -47,6 +47,12 @@ impl Transaction {
     pub fn records(&mut self) -> TransactionRecords<'_> {
         TransactionRecords { transaction: self }
     }
+
+    /// Ties the transaction to an attempt, whose record must be of this group: nothing is done unless it is the live one, now and
+    /// when the transaction commits. It comes before the first operation, and once, because an operation may end the attempt.
+    pub fn fence(&mut self, claimed: &Claimed) -> Result<(), Error> {
+        self.fence_by(claimed.name.clone(), claimed.attempt)
+    }
 }
 
 impl TransactionRecords<'_> {

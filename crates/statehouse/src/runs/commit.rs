@@ -1,7 +1,10 @@
 //! Runs in a commit: an appended event, and its conditions.
 
+use contract::runs::AppendResult;
 use contract::{Error, names};
-use kernel::{Duplicates, Guard, Op, RunGuard};
+use kernel::{Duplicates, Guard, Op, OpOutcome, RunGuard};
+
+use node::error::unexpected_answer;
 
 use super::{AppendOptions, NewEvent, append_act, check_run_type};
 use crate::commit::{Commit, OwnGuard, OwnOp};
@@ -39,6 +42,40 @@ impl OwnOp for OwnAppend {
         let options = &self.options;
         Op::Run(&self.run, append_act(&self.event, options.expected_last, Duplicates::Refuse, &options.run_type))
     }
+}
+
+/// The result of an operation on a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunDone {
+    /// The event is in the run.
+    Appended(AppendResult),
+}
+
+impl RunDone {
+    /// A run has a last sequence and no version.
+    pub fn version(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The result of an operation, if only runs have such results.
+pub(crate) fn done(outcome: &OpOutcome) -> Option<RunDone> {
+    appended(outcome).map(RunDone::Appended)
+}
+
+fn appended(outcome: &OpOutcome) -> Option<AppendResult> {
+    match *outcome {
+        OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
+            Some(AppendResult { run_seq: seq, idempotent, persisted: !idempotent, payload_mismatch })
+        }
+        _ => None,
+    }
+}
+
+/// The result of an append.
+pub(super) fn append_result(outcome: &OpOutcome) -> Result<AppendResult, Error> {
+    appended(outcome).ok_or_else(|| unexpected_answer("an append", outcome))
 }
 
 impl Commit {

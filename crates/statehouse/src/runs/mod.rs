@@ -1,12 +1,13 @@
 //! Runs: the handle on append-only logs of events, and each of its operations.
 
-mod commit;
+pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
 pub(crate) mod import;
 mod life;
 mod list;
 mod model;
+mod overview;
 mod projector;
 mod projector_lag;
 mod reads;
@@ -20,6 +21,7 @@ use contract::{Error, Rejection, RunRejection, names};
 use kernel::{Answer, Append, Body, Catalogue, Duplicates, EventRef, Op, RunAct, Transact};
 use node::pending::Pending;
 
+pub use commit::RunDone;
 pub use contract::runs::{
     AppendResult, FETCH_LIMIT, Fetched, IdempotencyKey, NewEvent, RunSnapshot, RunStateStore, RunStatus, StepError,
     StepSnapshot, StepStatus, StoredEvent,
@@ -27,13 +29,14 @@ pub use contract::runs::{
 pub use kernel::runs::list::{ListedRun, ListedRuns};
 pub use list::RunList;
 pub use node::runs::replay::Verified;
+pub use overview::RunsOverview;
 pub use projector::{LAG_HIGH, LAG_STALE, Projection, ProjectionStatus, Projector, ProjectorAlert, Reduce};
 pub use projector_lag::{PROJECTORS_MEASURED_MAX, ProjectorLag};
 pub use tail::Tail;
 pub use transaction::TransactionRuns;
 
 use crate::admission::{Scope, ScopeIds};
-use crate::commit::append_result;
+use commit::append_result;
 
 /// Runs of a branch, or of a group in it. Each call is atomic and durable when it returns.
 ///
@@ -184,7 +187,7 @@ fn appended(answer: Answer) -> Result<Vec<AppendResult>, Error> {
         Answer::Rejected(rejection) => return Err(rejection.into()),
         Answer::Done { outcomes, .. } => outcomes,
     };
-    outcomes.into_iter().map(append_result).collect()
+    outcomes.iter().map(append_result).collect()
 }
 
 impl RunStateStore for Runs {

@@ -7,8 +7,7 @@ use kernel::runs::row::RunHead;
 use node::error::from_halt;
 
 use super::AppendOptions;
-use super::commit::{OwnAppend, OwnRunGuard};
-use crate::commit::append_result;
+use super::commit::{OwnAppend, OwnRunGuard, append_result};
 use crate::paging::check_page;
 use crate::transaction::Transaction;
 
@@ -71,7 +70,7 @@ impl TransactionRuns<'_> {
     pub fn append(&mut self, run: &str, event: &NewEvent, options: AppendOptions) -> Result<AppendResult, Error> {
         let unchanged = unchanged(run, self.head(run)?.as_ref());
         let op = OwnAppend { run: run.to_owned(), event: event.clone(), options };
-        append_result(self.transaction.write(Subject::Run, run, unchanged, op)?)
+        append_result(&self.transaction.write(Subject::Run, run, unchanged, op)?)
     }
 
     /// The head of a run as the transaction sees it, remembered as read; none if there is no such run.

@@ -58,6 +58,13 @@ object! {
     }
 }
 
+impl WrittenOperation {
+    /// The result of an operation that has nothing more to say.
+    pub fn at(version: u64) -> Self {
+        Self { version, existing: None, value: None, values: None }
+    }
+}
+
 impl Transaction {
     /// Operations without conditions.
     pub fn of(operations: Vec<Operation>) -> Self {

@@ -11,7 +11,7 @@ pub(crate) mod types;
 
 use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
 use serde_json::{Value as JsonValue, json};
-use statehouse::records::{FieldSwapped, Filter, Put, ScanOptions, Ttl};
+use statehouse::records::{FieldSwapped, Filter, Put, RecordDone, ScanOptions, Ttl};
 use statehouse::{Commit, Done, Overview, Records, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
@@ -39,7 +39,7 @@ impl Handles {
 
 /// The members of the status page about records.
 pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
-    let counts = overview.records.iter();
+    let counts = overview.records.by_state.iter();
     let counts =
         counts.map(|((record_type, state), count)| json!({ "type": record_type, "state": state, "count": count }));
     [("records", counts.collect()), ("claimers_waiting", overview.claimers_waiting.into())]
@@ -134,7 +134,7 @@ pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Res
 /// The new values of incremented fields, from the results of their patch.
 pub(crate) fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64> {
     let values = done.iter().filter_map(|done| match done {
-        Done::Counted { value, .. } => Some(*value),
+        Done::Record(RecordDone::Counted { value, .. }) => Some(*value),
         _ => None,
     });
     counted.into_iter().zip(values).collect()

@@ -1,6 +1,7 @@
 //! Records in a transaction: operations on them, conditions on them, and the attempt that fences all of it.
 
-use statehouse::records::Claimed;
+use contract::time::millis;
+use statehouse::records::{Claimed, RecordDone};
 use statehouse::{Commit, Done as StoredDone};
 use wire::contracts::{Done, GuardMembers};
 use wire::records::PatchRecord;
@@ -80,14 +81,21 @@ fn add_patch(builder: &mut CommitBuilder<'_>, of: RecordPatch) -> Result<Parts, 
     let counted = builder.try_change(|commit| patched(commit, &of.name, patch))?;
     let count = counted.len() + usize::from(writes) + usize::from(touches);
     let shown = move |done: &[StoredDone]| {
-        Done::Written(WrittenOperation {
-            version: version_of(done).unwrap_or_default(),
-            existing: None,
-            value: None,
-            values: Some(counted_values(counted, done)).filter(|values| !values.is_empty()),
-        })
+        let values = Some(counted_values(counted, done)).filter(|values| !values.is_empty());
+        Done::Written(WrittenOperation { values, ..WrittenOperation::at(version_of(done).unwrap_or_default()) })
     };
     Ok(Parts { count, shown: Some(Box::new(shown)) })
+}
+
+/// Shows a result that only operations on records have.
+pub(crate) fn done(done: &RecordDone) -> Done {
+    let written = WrittenOperation::at(done.version().unwrap_or_default());
+    match done {
+        RecordDone::Counted { value, .. } => Done::Written(WrittenOperation { value: Some(*value), ..written }),
+        RecordDone::Retried { pause, .. } => Done::failed(Some(millis(*pause))),
+        RecordDone::Exhausted { .. } => Done::failed(None),
+        _ => Done::Written(written),
+    }
 }
 
 /// Adds the conditions on a record.
