@@ -1,4 +1,4 @@
-//! Requests and answers of the routes for cells, and operations on cells.
+//! Requests and answers of the routes for cells; operations and conditions on cells.
 
 use std::fmt;
 
@@ -7,8 +7,10 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::{Value as JsonValue, json};
 
+use crate::error::DecodeError;
 use crate::reader::read_as_first_of;
 use crate::schema::{Described, Schemas, left_out, object, words};
+use crate::transactions::guards::{guards, only_true};
 use crate::transactions::operation::operations;
 use crate::values::{PageCursor, UserJson};
 
@@ -135,6 +137,33 @@ operations! {
         Init(CellInit) = "cell.init",
         /// Deletes a cell.
         Delete(CellDelete) = "cell.delete",
+    }
+}
+
+guards! {
+    /// The conditions on a cell or on a range of cells. All of them must hold.
+    CellGuard about {
+        /// The cell.
+        cell: String = "a cell", if version | version_below | absent | exists | unchanged_since;
+        /// The range of cells.
+        cells: CellRange = "cells", if unchanged_since;
+    } conditions {
+        /// Its version.
+        version: u64;
+        /// The cell is at a lower version, or does not exist.
+        version_below: u64;
+        /// `true`: it does not exist.
+        absent: bool;
+        /// `true`: it exists.
+        exists: bool;
+        /// No commit after this one has written it; of a range, written any of it.
+        unchanged_since: u64;
+    }
+}
+
+impl CellGuard {
+    fn could_hold(&self) -> Result<(), DecodeError> {
+        only_true(&[("absent", self.absent), ("exists", self.exists)])
     }
 }
 

@@ -3,7 +3,7 @@
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
 //! - [`cells`], [`state`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file or folder per contract. [`written`], [`follow`]: what several of them share.
-//! - [`contracts`]: the lists that each contract is in.
+//! - [`contracts`]: what every contract has a part of.
 //! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
 //! - [`reader`], [`query`]: decode bytes into these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: the types as JSON Schema.
@@ -33,6 +33,23 @@ pub mod state;
 pub mod transactions;
 pub mod values;
 pub mod written;
+
+/// The one list of the contracts. A contract is a file or a folder, and a line here: its name, one thing and the word for it, its
+/// operations and conditions in a transaction, and a result that only it has. Expands a macro with the list.
+macro_rules! with_contracts {
+    ($expand:ident) => {
+        $expand! {
+            /// A cell.
+            cells: Cell = "cell" { CellOperation, CellGuard }
+            /// A record.
+            records: Record = "record" { RecordOperation, RecordGuard, Failed(FailedOperation) }
+            /// A run.
+            runs: Run = "run" { RunOperation, RunGuard, Appended(Appended) }
+        }
+    };
+}
+
+pub(crate) use with_contracts;
 
 pub use error::{DecodeError, Reason};
 pub use reader::{from_json, from_json_text};

@@ -1,14 +1,15 @@
-//! Requests and answers of the routes for runs, and operations on runs. Events are passed on as the text that was sent.
+//! Requests and answers of the routes for runs; operations and conditions on runs. Events are passed on as the text that was sent.
 
 use serde::de::{self, Deserialize, Deserializer};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value as JsonValue, json};
 
-use crate::error::pass;
+use crate::error::{DecodeError, pass};
 use crate::follow::Follow;
 use crate::reader::{from_json_text, read_as_first_of};
 use crate::schema::{Described, Schemas, left_out, object, words};
+use crate::transactions::guards::guards;
 use crate::transactions::operation::operations;
 use crate::values::{DurationText, JsonText, PageCursor};
 
@@ -143,6 +144,23 @@ operations! {
     RunOperation {
         /// Appends an event to a run.
         Append(RunAppend) = "run.append",
+    }
+}
+
+guards! {
+    /// The condition on a run.
+    RunGuard about {
+        /// The run.
+        run: String = "a run", if last;
+    } conditions {
+        /// The sequence of the run's last event; 0 expects that there was never such a run. A deleted run is refused.
+        last: u64;
+    }
+}
+
+impl RunGuard {
+    fn could_hold(&self) -> Result<(), DecodeError> {
+        Ok(())
     }
 }
 

@@ -41,7 +41,6 @@ const LISTED: &[&str] = &[
     "crates/statehouse/src/lib.rs",
     "crates/node/src/shard.rs",
     "crates/node/src/shared.rs",
-    "crates/wire/src/contracts.rs",
     "crates/wire/src/lib.rs",
 ];
 

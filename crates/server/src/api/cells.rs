@@ -6,9 +6,10 @@ use contract::{
 };
 use statehouse::{CellDone, Cells, Commit, Space};
 use wire::cells::{
-    Cell, CellHistory, CellList, CellOperation, CellRange, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell,
+    Cell, CellGuard, CellHistory, CellList, CellOperation, CellRange, CellRead, CellVersion, InitialisedCell,
+    ListCells, ReadCell,
 };
-use wire::contracts::{Done, GuardMembers};
+use wire::contracts::Done;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::transactions::WrittenOperation;
@@ -49,26 +50,27 @@ pub(crate) fn done(done: &CellDone) -> Done {
 }
 
 /// Adds the conditions on a cell, or on a range of cells.
-pub(crate) fn add_guard(mut commit: Commit, guard: &GuardMembers) -> Commit {
-    if let (Some(CellRange { from, before }), Some(since)) = (&guard.cells, guard.unchanged_since) {
+pub(crate) fn add_guard(mut commit: Commit, guard: CellGuard) -> Commit {
+    let CellGuard { cell, cells, version, version_below, absent, exists, unchanged_since } = guard;
+    if let (Some(CellRange { from, before }), Some(since)) = (&cells, unchanged_since) {
         commit = commit.if_cells_unchanged_since(from, before.as_deref(), since);
     }
-    let Some(cell) = &guard.cell else {
+    let Some(cell) = &cell else {
         return commit;
     };
-    if guard.absent == Some(true) {
+    if absent == Some(true) {
         commit = commit.if_cell_absent(cell);
     }
-    if guard.exists == Some(true) {
+    if exists == Some(true) {
         commit = commit.if_cell_exists(cell);
     }
-    if let Some(version) = guard.version {
+    if let Some(version) = version {
         commit = commit.if_cell_version(cell, version);
     }
-    if let Some(version) = guard.version_below {
+    if let Some(version) = version_below {
         commit = commit.if_cell_version_below(cell, version);
     }
-    if let Some(since) = guard.unchanged_since {
+    if let Some(since) = unchanged_since {
         commit = commit.if_cell_unchanged_since(cell, since);
     }
     commit

@@ -22,7 +22,7 @@ pub(crate) mod transactions;
 
 use serde_json::Value as JsonValue;
 use statehouse::{Commit, Done as StoredDone, Overview};
-use wire::contracts::{Done, GuardMembers, Operation};
+use wire::contracts::{Done, Guard, Operation};
 use wire::operations::ContractVersions;
 use wire::transactions::WrittenOperation;
 
@@ -43,11 +43,13 @@ fn add_operation(builder: &mut CommitBuilder<'_>, operation: Operation) -> Resul
     Ok(Parts::ONE)
 }
 
-/// Adds all conditions of a guard to a commit. A guard is about one thing.
-fn add_guard(commit: Commit, guard: GuardMembers) -> Commit {
-    let commit = cells::add_guard(commit, &guard);
-    let commit = runs::add_guard(commit, &guard);
-    records::operations::add_guard(commit, guard)
+/// Adds all conditions of a guard to a commit.
+fn add_guard(commit: Commit, guard: Guard) -> Commit {
+    match guard {
+        Guard::Cell(guard) => cells::add_guard(commit, guard),
+        Guard::Record(guard) => records::operations::add_guard(commit, guard),
+        Guard::Run(guard) => runs::add_guard(commit, guard),
+    }
 }
 
 /// Shows a result that only operations of one contract have.

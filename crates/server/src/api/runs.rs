@@ -7,12 +7,12 @@ use contract::{Error, Expected, Rejection, RunRejection, names};
 use serde_json::{Value as JsonValue, json};
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunDone, RunList, StoredEvent, Tail};
 use statehouse::{Commit, Overview, Runs, Space};
-use wire::contracts::{Done, GuardMembers};
+use wire::contracts::Done;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::runs::{
     AppendAnswer, AppendEvents, Appended, AppendedAll, EventText, Events, Fork, ListRuns, ListedRun, NewEvents,
-    ReadEvents, ReadSnapshot, RunOperation, RunPosition, RunsPage, SnapshotText,
+    ReadEvents, ReadSnapshot, RunGuard, RunOperation, RunPosition, RunsPage, SnapshotText,
 };
 use wire::transactions::WrittenOperation;
 use wire::values::{JsonText, PageCursor};
@@ -60,9 +60,10 @@ pub(crate) fn done(done: &RunDone) -> Done {
 }
 
 /// Adds the condition on a run.
-pub(crate) fn add_guard(commit: Commit, guard: &GuardMembers) -> Commit {
-    match (&guard.run, guard.last) {
-        (Some(run), Some(last)) => commit.if_run_last(run, last),
+pub(crate) fn add_guard(commit: Commit, guard: RunGuard) -> Commit {
+    let RunGuard { run, last } = guard;
+    match (run, last) {
+        (Some(run), Some(last)) => commit.if_run_last(&run, last),
         _ => commit,
     }
 }

@@ -5,9 +5,8 @@
 
 use contract::limits::MESSAGE_DEPTH_MAX;
 use statehouse::{Commit, Done as StoredDone, Space};
-use wire::contracts::{Done, Operation};
+use wire::contracts::{Done, Guard, Operation};
 use wire::query::NoQuery;
-use wire::transactions::guards::Guard;
 use wire::transactions::messages::{MessageOperation, Sent};
 use wire::transactions::{Committed, Fence, NothingDone, Transaction, WrittenOperation};
 
@@ -76,7 +75,7 @@ impl<'space> CommitBuilder<'space> {
             self.fence_by(record, attempt)?;
         }
         // The reader has refused contradictions.
-        for Guard(guard) in guards.unwrap_or_default() {
+        for guard in guards.unwrap_or_default() {
             self.change(|commit| add_guard(commit, guard));
         }
         for operation in operations {

@@ -20,6 +20,7 @@ use crate::error::{DecodeError, pass};
 use crate::reader::from_json_text;
 use crate::schema::{Described, Schemas, left_out, object};
 use crate::values::{DurationText, JsonText, Members, PageCursor, SessionId, UserJson};
+pub use operations::{FailedOperation, RecordGuard, RecordOperation};
 pub use token::AttemptToken;
 pub use ttl::TtlText;
 

@@ -1,7 +1,10 @@
-//! Operations on records in a transaction, and the results that only they have.
+//! Operations and conditions on records in a transaction, and the results that only they have.
 
 use super::TtlText;
+use crate::contracts::Done;
+use crate::error::DecodeError;
 use crate::schema::object;
+use crate::transactions::guards::{guards, only_true};
 use crate::transactions::operation::operations;
 use crate::values::{Members, UserJson};
 
@@ -116,5 +119,50 @@ operations! {
         Fail(RecordFail) = "record.fail",
         /// Deletes a record.
         Delete(RecordDelete) = "record.delete",
+    }
+}
+
+guards! {
+    /// The conditions on a record. All of them must hold.
+    RecordGuard about {
+        /// The record.
+        record: String = "a record", if version | absent | exists | unchanged_since | state_in | attempt | field;
+    } conditions {
+        /// Its version.
+        version: u64;
+        /// `true`: it does not exist.
+        absent: bool;
+        /// `true`: it exists.
+        exists: bool;
+        /// No commit after this one has written it.
+        unchanged_since: u64;
+        /// The states that the record may be in.
+        state_in: Vec<String>;
+        /// The record's attempt, live or not.
+        attempt: u64;
+        /// A field of the record.
+        field: String, with {
+            /// The expected value of the field; null expects that it does not exist.
+            is: UserJson
+        };
+    }
+}
+
+impl RecordGuard {
+    fn could_hold(&self) -> Result<(), DecodeError> {
+        only_true(&[("absent", self.absent), ("exists", self.exists)])?;
+        match &self.state_in {
+            Some(states) if states.is_empty() => {
+                Err(DecodeError::wrong_value("state_in is empty, so it could never hold"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Done {
+    /// An attempt failed: the record is retried after this time, or its attempts are used up.
+    pub fn failed(retry_in_ms: Option<u64>) -> Self {
+        Self::Failed(FailedOperation { retry_in_ms, exhausted: retry_in_ms.is_none() })
     }
 }

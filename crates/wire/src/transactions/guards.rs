@@ -1,94 +1,149 @@
-//! The conditions of a transaction, and how they are read.
+//! The conditions of a transaction: what those of every contract have in common, and how they are read.
+//!
+//! A guard is an object. One of its members names the thing that it is about, the others are conditions of that thing. Conditions
+//! of different contracts share names, so the thing is looked for first. A member that is null is not there, except beside the
+//! condition that it belongs to.
 //!
 //! Keeps: every member of a guard is honoured or refused; none is skipped. Every condition that the store knows has one.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value as JsonValue;
-use serde_json::value::RawValue;
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
-use crate::contracts::{GUARDED, GuardMembers};
-use crate::error::{DecodeError, pass};
+use crate::error::DecodeError;
 use crate::reader::from_json_text;
-use crate::schema::{Described, Schemas};
+use crate::schema::{Member, Schemas};
 
-/// The conditions on one thing; see [`GuardMembers`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Guard(pub GuardMembers);
+/// What a guard can be about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guarded {
+    /// Its member.
+    pub(crate) member: &'static str,
+    /// Its name in a sentence.
+    pub(crate) name: &'static str,
+    /// The conditions that it can have.
+    pub(crate) conditions: &'static [&'static str],
+    /// Members that belong to a condition, each after its condition.
+    pub(crate) companions: &'static [(&'static str, &'static str)],
+}
+
+/// The guards of a contract. `guards!` generates them.
+pub(crate) trait Guards: DeserializeOwned {
+    /// What they can be about.
+    const GUARDED: &'static [Guarded];
+
+    /// Their members, for a schema.
+    fn members(schemas: &mut Schemas) -> Vec<Member>;
+
+    /// Refuses conditions that could never hold.
+    fn check(&self) -> Result<(), DecodeError>;
+}
 
 /// What can hold of something that does not exist.
 const OF_WHAT_IS_ABSENT: [&str; 2] = ["absent", "unchanged_since"];
 
-impl Serialize for Guard {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        self.0.write_members(&mut map)?;
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Guard {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?.get();
-        guard(raw).map_err(pass)
-    }
-}
-
-fn guard(raw: &str) -> Result<Guard, DecodeError> {
-    let members: GuardMembers = from_json_text(raw)?;
-    let MemberNames(names) = from_json_text(raw)?;
+/// The names of a guard's members, which are known and not repeated, and what the guard is about.
+pub(crate) fn thing_of(raw: &str, all: &[Guarded]) -> Result<(MemberNames, Guarded), DecodeError> {
+    let names: MemberNames = from_json_text(raw)?;
+    names.check(&known(all))?;
     let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
-    let things = GUARDED.map(|(_, name, _)| name);
-    let mut about = GUARDED.iter().zip(members.things()).filter(|(_, is_set)| *is_set).map(|(thing, _)| thing);
-    let Some((what, _, possible)) = about.next() else {
-        return wrong(format!("a guard names {}", listed(&things, "or")));
-    };
-    if about.next().is_some() {
-        return wrong(format!("a guard names one of {}", listed(&things, "and")));
+    let things: Vec<&str> = all.iter().map(|thing| thing.name).collect();
+    let mut about = all.iter().filter(|thing| names.has(thing.member));
+    match (about.next(), about.next()) {
+        (Some(thing), None) => Ok((names, *thing)),
+        (None, _) => wrong(format!("a guard names {}", listed(&things, "or"))),
+        (Some(_), Some(_)) => wrong(format!("a guard names one of {}", listed(&things, "and"))),
     }
-    let conditions = members.conditions();
+}
+
+/// Reads a guard that is about this thing.
+pub(crate) fn read<G: Guards>(raw: &str, names: &MemberNames, thing: Guarded) -> Result<G, DecodeError> {
+    let Guarded { member: what, conditions: possible, companions, .. } = thing;
+    let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
+    let belongs = |name: &str| name == what || companions.iter().any(|(_, with)| *with == name);
+    let conditions: Vec<&str> = names.set().filter(|name| !belongs(name)).collect();
     if let Some(other) = conditions.iter().find(|name| !possible.contains(name)) {
         return wrong(format!("{other} is no condition of {what}, which has {}", listed(possible, "or")));
     }
     if conditions.is_empty() {
         return wrong(format!("a guard of {what} has {}", listed(possible, "or")));
     }
-    for (name, flag) in [("absent", members.absent), ("exists", members.exists)] {
-        if flag == Some(false) {
-            return wrong(format!("{name} can only be true"));
-        }
-    }
-    if members.absent.is_some()
+    // Members of other contracts are null here, and are skipped.
+    let guard: G = from_json_text(raw)?;
+    guard.check()?;
+    if conditions.contains(&"absent")
         && let Some(other) = conditions.iter().find(|name| !OF_WHAT_IS_ABSENT.contains(name))
     {
         return wrong(format!("absent excludes {other}"));
     }
-    if members.state_in.as_ref().is_some_and(Vec::is_empty) {
-        return wrong("state_in is empty, so it could never hold".into());
+    for (condition, with) in companions {
+        match (names.has(condition), names.mentions(with)) {
+            (true, false) => return Err(DecodeError::missing_member(with)),
+            (false, true) => return Err(DecodeError::missing_member(condition)),
+            _ => {}
+        }
     }
-    match (members.field.is_some(), names.iter().any(|name| name == "is")) {
-        (true, false) => Err(DecodeError::missing_member("is")),
-        (false, true) => Err(DecodeError::missing_member("field")),
-        _ => Ok(Guard(members)),
+    Ok(guard)
+}
+
+/// Refuses a flag that is false: it would say nothing.
+pub(crate) fn only_true(flags: &[(&str, Option<bool>)]) -> Result<(), DecodeError> {
+    match flags.iter().find(|(_, flag)| *flag == Some(false)) {
+        Some((name, _)) => Err(DecodeError::wrong_value(format!("{name} can only be true"))),
+        None => Ok(()),
     }
 }
 
+/// Every member that a guard can have: things first, then conditions, each with what belongs to it.
+fn known(all: &[Guarded]) -> Vec<&'static str> {
+    let mut known: Vec<&str> = all.iter().map(|thing| thing.member).collect();
+    for thing in all {
+        for condition in thing.conditions {
+            let with = thing.companions.iter().filter(|(of, _)| of == condition).map(|(_, with)| *with);
+            for name in std::iter::once(*condition).chain(with) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
+        }
+    }
+    known
+}
+
 /// The names as a list: `a, b or c`.
-fn listed(names: &[&str], word: &str) -> String {
+pub(crate) fn listed(names: &[&str], word: &str) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} {word} {last}", rest.join(", ")),
         names => names.concat(),
     }
 }
 
-impl Described for Guard {
-    fn schema(schemas: &mut Schemas) -> JsonValue {
-        GuardMembers::schema(schemas)
+/// The names of an object's members, and which of them are not null.
+pub(crate) struct MemberNames(Vec<(String, bool)>);
+
+impl MemberNames {
+    fn check(&self, known: &[&'static str]) -> Result<(), DecodeError> {
+        for (place, (name, _)) in self.0.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return Err(DecodeError::unknown_member(name, known));
+            }
+            if self.0[..place].iter().any(|(earlier, _)| earlier == name) {
+                return Err(DecodeError::repeated_member(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.as_str())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.set().any(|set| set == name)
+    }
+
+    fn mentions(&self, name: &str) -> bool {
+        self.0.iter().any(|(mentioned, _)| mentioned == name)
     }
 }
-
-/// The names of an object's members.
-struct MemberNames(Vec<String>);
 
 impl<'de> Deserialize<'de> for MemberNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -104,8 +159,8 @@ impl<'de> Deserialize<'de> for MemberNames {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberNames, A::Error> {
                 let mut names = Vec::new();
                 while let Some(name) = map.next_key()? {
-                    map.next_value::<de::IgnoredAny>()?;
-                    names.push(name);
+                    let value: Option<de::IgnoredAny> = map.next_value()?;
+                    names.push((name, value.is_some()));
                 }
                 Ok(MemberNames(names))
             }
@@ -115,9 +170,107 @@ impl<'de> Deserialize<'de> for MemberNames {
     }
 }
 
+/// Generates the guards of a contract: what they can be about, each with its name in a sentence and its conditions; then all
+/// conditions, some with a member that belongs to them and may be null.
+macro_rules! guards {
+    (
+        $(#[doc = $says:literal])*
+        $type:ident about {
+            $( $(#[doc = $thing_says:literal])* $thing:ident: $thing_type:ty = $name:literal, if $($of:ident)|+; )*
+        } conditions {
+            $(
+                $(#[doc = $condition_says:literal])*
+                $condition:ident: $condition_type:ty
+                $(, with { $(#[doc = $with_says:literal])* $with:ident: $with_type:ty })?;
+            )*
+        }
+    ) => {
+        $(#[doc = $says])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+        pub struct $type {
+            $( $(#[doc = $thing_says])* pub $thing: Option<$thing_type>, )*
+            $(
+                $(#[doc = $condition_says])* pub $condition: Option<$condition_type>,
+                $( $(#[doc = $with_says])* pub $with: Option<$with_type>, )?
+            )*
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap;
+
+                let mut map = serializer.serialize_map(None)?;
+                $(if let Some(thing) = &self.$thing {
+                    map.serialize_entry(stringify!($thing), thing)?;
+                })*
+                $(if let Some(condition) = &self.$condition {
+                    map.serialize_entry(stringify!($condition), condition)?;
+                    $(map.serialize_entry(stringify!($with), &self.$with)?;)?
+                })*
+                map.end()
+            }
+        }
+
+        impl $crate::transactions::guards::Guards for $type {
+            const GUARDED: &'static [$crate::transactions::guards::Guarded] = {
+                // Each name in the table of a thing is a condition.
+                let _ = |guard: &Self| [$($(guard.$of.is_some()),+),*];
+                &[$($crate::transactions::guards::Guarded {
+                    member: stringify!($thing),
+                    name: $name,
+                    conditions: &[$(stringify!($of)),+],
+                    companions: Self::COMPANIONS,
+                }),*]
+            };
+
+            fn members(schemas: &mut $crate::schema::Schemas) -> Vec<$crate::schema::Member> {
+                let mut members = Vec::new();
+                let mut add = |name, schema, says: &str| {
+                    let says = says.trim().to_owned();
+                    members.push($crate::schema::Member { name, schema, required: false, says });
+                };
+                $(add(
+                    stringify!($thing),
+                    <Option<$thing_type> as $crate::schema::Described>::schema(schemas),
+                    concat!($($thing_says),*),
+                );)*
+                $(
+                    add(
+                        stringify!($condition),
+                        <Option<$condition_type> as $crate::schema::Described>::schema(schemas),
+                        concat!($($condition_says),*),
+                    );
+                    $(add(
+                        stringify!($with),
+                        <Option<$with_type> as $crate::schema::Described>::schema(schemas),
+                        concat!($($with_says),*),
+                    );)?
+                )*
+                members
+            }
+
+            fn check(&self) -> Result<(), $crate::DecodeError> {
+                self.could_hold()
+            }
+        }
+
+        impl $type {
+            const COMPANIONS: &'static [(&'static str, &'static str)] =
+                &[$($((stringify!($condition), stringify!($with)),)?)*];
+        }
+    };
+}
+
+pub(crate) use guards;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contracts::{GUARDED, Guard};
+
+    fn guard(raw: &str) -> Result<Guard, DecodeError> {
+        from_json_text(raw)
+    }
 
     /// A member of a guard, as JSON.
     const MEMBERS: [(&str, &str); 13] = [
@@ -137,16 +290,27 @@ mod tests {
     ];
 
     #[test]
+    fn every_member_is_what_a_guard_is_about_or_a_condition_of_that() {
+        let (mut known, mut members) = (known(&GUARDED), Guard::member_names());
+        known.sort_unstable();
+        members.sort_unstable();
+        assert_eq!(known, members);
+        let mut tried: Vec<_> = MEMBERS.iter().map(|(name, _)| *name).chain(["is"]).collect();
+        tried.sort_unstable();
+        assert_eq!(tried, members, "every member is tried below");
+    }
+
+    #[test]
     fn every_combination_of_members_is_honoured_or_refused() {
         let mut taken = 0;
         for chosen in 0_u32..1 << MEMBERS.len() {
             let members = MEMBERS.iter().enumerate().filter(|(place, _)| chosen & 1 << place != 0);
             let (names, texts): (Vec<&str>, Vec<&str>) = members.map(|(_, member)| *member).unzip();
             let raw = format!("{{{}}}", texts.join(","));
-            let about: Vec<_> = GUARDED.iter().filter(|(what, ..)| names.contains(what)).collect();
+            let about: Vec<_> = GUARDED.iter().filter(|thing| names.contains(&thing.member)).collect();
             let conditions = &names[about.len().min(names.len())..];
             let fits = match about[..] {
-                [(_, _, possible)] => !conditions.is_empty() && conditions.iter().all(|name| possible.contains(name)),
+                [thing] => !conditions.is_empty() && conditions.iter().all(|name| thing.conditions.contains(name)),
                 _ => false,
             };
             let is_absent = names.contains(&"absent");
@@ -155,13 +319,23 @@ mod tests {
             assert_eq!(read.is_ok(), fits && holds_ever, "{raw} {read:?}");
             if let Ok(read) = read {
                 taken += 1;
-                assert_eq!(read.0.conditions(), conditions, "{raw}: nothing is skipped");
                 let written = serde_json::to_string(&read).expect("JSON");
+                let kept: MemberNames = from_json_text(&written).expect("an object");
+                let kept: Vec<_> = kept.set().collect();
+                assert_eq!(kept, names, "{raw}: nothing is skipped");
                 assert_eq!(guard(&written).expect("as it was written"), read);
             }
         }
         // Any of the conditions; or that it is absent, with or without the one that can hold then.
         assert_eq!(taken, (16 - 1 + 2) + 1 + (64 - 1 + 2) + 1, "of a cell, of cells, of a record, of a run");
+    }
+
+    #[test]
+    fn a_member_that_is_null_is_not_there() {
+        let read = guard(r#"{"cell":null,"record":"r","version":1,"last":null}"#).expect("about a record");
+        assert_eq!(serde_json::to_string(&read).expect("JSON"), r#"{"record":"r","version":1}"#);
+        let read = guard(r#"{"record":"r","is":null,"field":"f"}"#).expect("that there is no such field");
+        assert_eq!(serde_json::to_string(&read).expect("JSON"), r#"{"record":"r","field":"f","is":null}"#);
     }
 
     #[test]
@@ -176,6 +350,10 @@ mod tests {
             r#"{"cells":{"before":"b"},"unchanged_since":1}"#,
             r#"{"cells":{"from":"a","to":"b"},"unchanged_since":1}"#,
             r#"{"cell":"c","version":1,"versions":1}"#,
+            r#"{"cell":"c","version":1,"version":1}"#,
+            r#"{"cell":null,"cell":null,"record":"r","version":1}"#,
+            "[]",
+            "null",
         ] {
             assert!(guard(raw).is_err(), "{raw}");
         }

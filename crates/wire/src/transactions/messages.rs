@@ -1,9 +1,8 @@
 //! Operations of a transaction that send something: to a topic, to a session, to another group.
 
 use super::Fence;
-use super::guards::Guard;
 use super::operation::operations;
-use crate::contracts::Operation;
+use crate::contracts::{Guard, Operation};
 use crate::schema::object;
 use crate::values::{DurationText, Payload, SessionId};
 

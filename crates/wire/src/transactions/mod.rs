@@ -1,16 +1,15 @@
 //! Transactions: `transactions.commit`.
 //!
-//! - [`guards`]: the conditions. `operation`: what the operations of every contract have in common. [`messages`]:
-//!   operations that send something.
+//! - `guards`, `operation`: what the conditions and the operations of every contract have in common. [`messages`]: operations
+//!   that send something.
 
-pub mod guards;
+pub(crate) mod guards;
 pub mod messages;
 pub(crate) mod operation;
 
-use crate::contracts::{Done, Operation};
+use crate::contracts::{Done, Guard, Operation};
 use crate::schema::object;
 use crate::values::Members;
-use guards::Guard;
 
 object! {
     /// Operations of any contract in one commit, all or nothing.

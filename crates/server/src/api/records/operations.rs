@@ -3,9 +3,9 @@
 use contract::time::millis;
 use statehouse::records::{Claimed, RecordDone};
 use statehouse::{Commit, Done as StoredDone};
-use wire::contracts::{Done, GuardMembers};
+use wire::contracts::Done;
 use wire::records::PatchRecord;
-use wire::records::operations::{RecordOperation, RecordPatch};
+use wire::records::operations::{RecordGuard, RecordOperation, RecordPatch};
 use wire::transactions::WrittenOperation;
 
 use super::{counted_values, fields, patched, put_options};
@@ -99,31 +99,32 @@ pub(crate) fn done(done: &RecordDone) -> Done {
 }
 
 /// Adds the conditions on a record.
-pub(crate) fn add_guard(mut commit: Commit, guard: GuardMembers) -> Commit {
-    let Some(record) = &guard.record else {
+pub(crate) fn add_guard(mut commit: Commit, guard: RecordGuard) -> Commit {
+    let RecordGuard { record, version, absent, exists, unchanged_since, state_in, attempt, field, is } = guard;
+    let Some(record) = &record else {
         return commit;
     };
-    if guard.absent == Some(true) {
+    if absent == Some(true) {
         commit = commit.if_record_absent(record);
     }
-    if guard.exists == Some(true) {
+    if exists == Some(true) {
         commit = commit.if_record_exists(record);
     }
-    if let Some(since) = guard.unchanged_since {
+    if let Some(since) = unchanged_since {
         commit = commit.if_record_unchanged_since(record, since);
     }
-    if let Some(attempt) = guard.attempt {
+    if let Some(attempt) = attempt {
         commit = commit.if_record_attempt(record, attempt);
     }
-    if let Some(version) = guard.version {
+    if let Some(version) = version {
         commit = commit.if_record_version(record, version);
     }
-    if let Some(states) = &guard.state_in {
+    if let Some(states) = &state_in {
         let states: Vec<_> = states.iter().map(String::as_str).collect();
         commit = commit.if_state_in(record, &states);
     }
-    if let Some(field) = &guard.field {
-        commit = commit.if_field(record, field, guard.is.map(|is| is.0));
+    if let Some(field) = &field {
+        commit = commit.if_field(record, field, is.map(|is| is.0));
     }
     commit
 }
