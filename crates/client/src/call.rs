@@ -27,9 +27,6 @@ use crate::transport::{AnswerBody, Unanswered};
 /// Limit of one answer in bytes. A page of a list has at most 4 MiB; files are streamed.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// The subjects of the routes whose writes can be numbered in a session.
-const NUMBERED: &[&str] = &["attempts", "cells", "records", "runs", "state", "transactions"];
-
 static HISTORY: HeaderName = HeaderName::from_static("statehouse-history");
 
 /// A call of any route, for the answer exactly as sent. [`Client::call`] starts it; [`send`](Self::send), [`read`](Self::read),
@@ -85,7 +82,7 @@ impl Client {
             body: Bytes::new(),
             wait: Duration::ZERO,
             safety,
-            in_session: NUMBERED.contains(&route.subject()),
+            in_session: route.numbered,
             wrong: None,
         };
         call.within(&self.scope, route.scope)

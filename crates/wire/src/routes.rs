@@ -56,6 +56,8 @@ pub struct Route {
     pub method: Method,
     /// Its scope.
     pub scope: Scope,
+    /// Whether its requests can be numbered in a session: a repeated one is not executed again.
+    pub numbered: bool,
     /// Its path, with parameters in braces: `/v1/cells/{name}`.
     pub path: &'static str,
 }
@@ -175,11 +177,18 @@ pub fn find<'path>(method: &str, path: &'path str) -> Found<'path> {
 }
 
 macro_rules! routes {
-    ($($constant:ident = $method:ident $scope:ident $path:literal $name:literal;)*) => {
+    (@numbered) => { false };
+    (@numbered numbered) => { true };
+    ($($constant:ident = $method:ident $scope:ident $($numbered:ident)? $path:literal $name:literal;)*) => {
         $(
             #[doc = concat!("`", $name, "`")]
-            pub const $constant: Route =
-                Route { name: $name, method: Method::$method, scope: Scope::$scope, path: $path };
+            pub const $constant: Route = Route {
+                name: $name,
+                method: Method::$method,
+                scope: Scope::$scope,
+                numbered: routes!(@numbered $($numbered)?),
+                path: $path,
+            };
         )*
 
         /// Every route.
@@ -190,35 +199,35 @@ macro_rules! routes {
 routes! {
     CELLS_LIST = Get Group "/v1/cells" "cells.list";
     CELLS_READ = Get Group "/v1/cells/{name}" "cells.get";
-    CELLS_WRITE = Put Group "/v1/cells/{name}" "cells.put";
-    CELLS_INIT = Post Group "/v1/cells/{name}" "cells.init";
-    CELLS_DELETE = Delete Group "/v1/cells/{name}" "cells.delete";
-    STATE_COMMAND = Post Space "/v1/state/command" "state.command";
+    CELLS_WRITE = Put Group numbered "/v1/cells/{name}" "cells.put";
+    CELLS_INIT = Post Group numbered "/v1/cells/{name}" "cells.init";
+    CELLS_DELETE = Delete Group numbered "/v1/cells/{name}" "cells.delete";
+    STATE_COMMAND = Post Space numbered "/v1/state/command" "state.command";
     RECORDS_SCAN = Get Group "/v1/records" "records.scan";
     RECORDS_READ = Get Group "/v1/records/{name}" "records.get";
-    RECORDS_PUT = Put Group "/v1/records/{name}" "records.put";
-    RECORDS_PATCH = Patch Group "/v1/records/{name}" "records.patch";
-    RECORDS_DELETE = Delete Group "/v1/records/{name}" "records.delete";
-    RECORDS_STEP = Post Group "/v1/records/{name}/step" "records.step";
-    RECORDS_EXTEND = Post Group "/v1/records/{name}/extend" "records.extend";
-    RECORDS_RELEASE = Post Group "/v1/records/{name}/release" "records.release";
-    RECORDS_COMPLETE = Post Group "/v1/records/{name}/complete" "records.complete";
-    RECORDS_FAIL = Post Group "/v1/records/{name}/fail" "records.fail";
-    ATTEMPTS_STEP = Post Branch "/v1/attempts/step" "attempts.step";
-    ATTEMPTS_EXTEND = Post Branch "/v1/attempts/extend" "attempts.extend";
-    ATTEMPTS_RELEASE = Post Branch "/v1/attempts/release" "attempts.release";
-    ATTEMPTS_COMPLETE = Post Branch "/v1/attempts/complete" "attempts.complete";
-    ATTEMPTS_FAIL = Post Branch "/v1/attempts/fail" "attempts.fail";
-    RECORDS_CLAIM = Post Group "/v1/claims" "records.claim";
+    RECORDS_PUT = Put Group numbered "/v1/records/{name}" "records.put";
+    RECORDS_PATCH = Patch Group numbered "/v1/records/{name}" "records.patch";
+    RECORDS_DELETE = Delete Group numbered "/v1/records/{name}" "records.delete";
+    RECORDS_STEP = Post Group numbered "/v1/records/{name}/step" "records.step";
+    RECORDS_EXTEND = Post Group numbered "/v1/records/{name}/extend" "records.extend";
+    RECORDS_RELEASE = Post Group numbered "/v1/records/{name}/release" "records.release";
+    RECORDS_COMPLETE = Post Group numbered "/v1/records/{name}/complete" "records.complete";
+    RECORDS_FAIL = Post Group numbered "/v1/records/{name}/fail" "records.fail";
+    ATTEMPTS_STEP = Post Branch numbered "/v1/attempts/step" "attempts.step";
+    ATTEMPTS_EXTEND = Post Branch numbered "/v1/attempts/extend" "attempts.extend";
+    ATTEMPTS_RELEASE = Post Branch numbered "/v1/attempts/release" "attempts.release";
+    ATTEMPTS_COMPLETE = Post Branch numbered "/v1/attempts/complete" "attempts.complete";
+    ATTEMPTS_FAIL = Post Branch numbered "/v1/attempts/fail" "attempts.fail";
+    RECORDS_CLAIM = Post Group numbered "/v1/claims" "records.claim";
     RECORDS_COUNTS = Get Group "/v1/counts" "records.counts";
-    TRANSACTIONS_COMMIT = Post Branch "/v1/groups/{group}/txn" "transactions.commit";
+    TRANSACTIONS_COMMIT = Post Branch numbered "/v1/groups/{group}/txn" "transactions.commit";
     RUNS_LIST = Get Group "/v1/runs" "runs.list";
     RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";
-    RUNS_APPEND = Post Group "/v1/runs/{run}/events" "runs.append";
+    RUNS_APPEND = Post Group numbered "/v1/runs/{run}/events" "runs.append";
     RUNS_SNAPSHOT = Get Group "/v1/runs/{run}/snapshot" "runs.snapshot";
-    RUNS_CLOSE = Post Group "/v1/runs/{run}/close" "runs.close";
-    RUNS_FORK = Post Group "/v1/runs/{run}/fork" "runs.fork";
-    RUNS_DELETE = Delete Group "/v1/runs/{run}" "runs.delete";
+    RUNS_CLOSE = Post Group numbered "/v1/runs/{run}/close" "runs.close";
+    RUNS_FORK = Post Group numbered "/v1/runs/{run}/fork" "runs.fork";
+    RUNS_DELETE = Delete Group numbered "/v1/runs/{run}" "runs.delete";
     SESSIONS_LIST = Get Store "/v1/sessions" "sessions.list";
     SESSIONS_OPEN = Post Store "/v1/sessions" "sessions.open";
     SESSIONS_READ = Get Store "/v1/sessions/{session}" "sessions.get";
@@ -254,4 +263,20 @@ routes! {
     SERVER_VERSION = Get Store "/version" "server.version";
     SERVER_OPENAPI = Get Store "/openapi.json" "server.openapi";
     SERVER_DOCS = Get Store "/docs" "server.docs";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_write_in_a_branch_can_be_numbered() {
+        for route in ALL {
+            let writes = route.method != Method::Get && route.scope >= Scope::Branch;
+            // A request of a user's machine has its number already: it is a request of the session in its path.
+            let expected = writes && *route != SESSIONS_REQUEST;
+            // A command of the state primitive names its branch itself.
+            assert_eq!(route.numbered, expected || *route == STATE_COMMAND, "{}", route.name);
+        }
+    }
 }

@@ -203,6 +203,7 @@ where
         space: route.scope >= Scope::Space,
         branch: route.scope >= Scope::Branch,
         group: route.scope >= Scope::Group,
+        session: route.numbered,
         ..Honours::default()
     };
     Entry {
@@ -221,15 +222,8 @@ where
 }
 
 impl Entry {
-    /// Writes user data; can be sent in a session.
+    /// Writes user data.
     pub(crate) fn write(mut self) -> Self {
-        self.access = Access::Write;
-        self.honours.session = true;
-        self
-    }
-
-    /// Writes user data, but is not one of a session's requests.
-    pub(crate) fn write_alone(mut self) -> Self {
         self.access = Access::Write;
         self
     }

@@ -199,10 +199,10 @@ fn runs() -> Vec<Entry> {
 fn sessions() -> Vec<Entry> {
     vec![
         entry(SESSIONS_LIST, "Lists the sessions in the order they were opened", api::sessions::list),
-        entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write_alone().statuses(&[201]),
+        entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write().statuses(&[201]),
         entry(SESSIONS_READ, "Reads the state of a session", api::sessions::read),
-        entry(SESSIONS_END, "Ends a session", api::sessions::end).write_alone(),
-        entry(SESSIONS_KEEPALIVE, "Keeps a session alive", api::sessions::keep_alive).write_alone(),
+        entry(SESSIONS_END, "Ends a session", api::sessions::end).write(),
+        entry(SESSIONS_KEEPALIVE, "Keeps a session alive", api::sessions::keep_alive).write(),
         waiting(
             SESSIONS_PUSHES,
             "Reads the pushes that the session has not acknowledged",
@@ -214,7 +214,7 @@ fn sessions() -> Vec<Entry> {
         )
         .prefer_wait()
         .streams(),
-        entry(SESSIONS_ACKNOWLEDGE, "Acknowledges pushes up to a number", api::sessions::acknowledge).write_alone(),
+        entry(SESSIONS_ACKNOWLEDGE, "Acknowledges pushes up to a number", api::sessions::acknowledge).write(),
         entry(
             SESSIONS_REQUEST,
             "Sends a command to a hosted machine, in the machine's own encoding",
@@ -222,7 +222,7 @@ fn sessions() -> Vec<Entry> {
         )
         .request(),
         entry(PUSHES_WAITING, "Reports whether any pushes are unacknowledged", api::machines::waiting),
-        entry(PUSHES_RETRY, "Takes pushes that are due to be sent again", api::machines::retry).write_alone(),
+        entry(PUSHES_RETRY, "Takes pushes that are due to be sent again", api::machines::retry).write(),
     ]
 }
 
@@ -294,6 +294,7 @@ fn operations() -> Vec<Entry> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::Access;
     use super::*;
 
     const PAGE: &str = include_str!("../../../../docs/contracts/http.md");
@@ -314,6 +315,13 @@ mod tests {
             (honours.stream, "stream"),
         ];
         words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn what_is_numbered_writes() {
+        for entry in entries().iter().filter(|entry| entry.route.numbered) {
+            assert_eq!(entry.access, Access::Write, "{}", entry.route.name);
+        }
     }
 
     #[test]
