@@ -18,7 +18,6 @@ use crate::error::{from_full_queue, from_journal, from_kv};
 use crate::naming_view::NamingView;
 use crate::pending::{Decode, Pending, Responder};
 use crate::place::ShardPlace;
-use crate::runs::findings::Findings;
 use crate::shared::Shared;
 use crate::space::disk::Disk;
 use crate::tenure::Tenure;
@@ -62,11 +61,6 @@ impl Access {
     /// Bytes of the entries applied since the store was opened.
     pub(crate) fn entry_bytes(&self) -> u64 {
         self.shared.entry_bytes.load(Ordering::Relaxed)
-    }
-
-    /// The findings of the verifier of runs.
-    pub(crate) fn findings(&self) -> Arc<Findings> {
-        self.shared.findings.clone()
     }
 
     /// The keys of its rows.

@@ -15,6 +15,7 @@ pub mod arrivals;
 pub mod background;
 pub mod backup_times;
 pub mod clock;
+pub mod contracts;
 mod counting;
 pub mod damage;
 pub mod directory;

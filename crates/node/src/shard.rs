@@ -26,7 +26,6 @@ use crate::error::{cannot_open, from_journal, from_kv};
 use crate::follower::{Follower, inconsistent};
 use crate::options::Options;
 use crate::parts::Parts;
-use crate::runs::feed_looks::LooksAtFeed;
 use crate::sessions::keeper::Keeper;
 use crate::sessions::register::register_machines;
 use crate::shared::Shared;
@@ -58,8 +57,6 @@ pub struct Shard {
     closed: AtomicBool,
     /// When backups were taken and verified.
     pub backups: BackupLog,
-    /// When each projector has last looked at the feed.
-    pub looks_at_feed: LooksAtFeed,
     /// Whether messages for brokers go anywhere.
     pub has_broker: bool,
     id: u64,
@@ -119,7 +116,6 @@ impl Shard {
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
             backups: BackupLog::open(path),
-            looks_at_feed: LooksAtFeed::default(),
             has_broker: options.broker.is_some(),
             id: parts.directory.identity().id,
             applied_at_open,

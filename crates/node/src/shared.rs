@@ -9,8 +9,8 @@ use kernel::Catalogue;
 
 use crate::arrivals::Arrivals;
 use crate::background::scrub_progress::ScrubMeter;
+use crate::contracts::Beside;
 use crate::meters::Meters;
-use crate::runs::findings::Findings;
 
 /// State published by the apply loop.
 pub struct Shared {
@@ -26,8 +26,8 @@ pub struct Shared {
     pub(crate) entry_bytes: AtomicU64,
     /// Activity since the store was opened.
     pub(crate) meters: Meters,
-    /// The findings of the verifier of runs.
-    pub findings: Arc<Findings>,
+    /// What is kept for the contracts beside their rows.
+    pub beside: Beside,
     /// The progress of the scrub.
     pub scrub: ScrubMeter,
 }
@@ -43,7 +43,7 @@ impl Shared {
             command_rows: AtomicU64::new(0),
             entry_bytes: AtomicU64::new(0),
             meters: Meters::default(),
-            findings: Arc::default(),
+            beside: Beside::default(),
             scrub: ScrubMeter::default(),
         }
     }

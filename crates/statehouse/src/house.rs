@@ -164,8 +164,8 @@ impl Statehouse {
             journal_bytes: self.shard.journal_bytes(),
             store_bytes: self.shard.store_bytes(),
             memory_bytes: self.shard.memory_bytes(),
-            runs_verified: self.shard.shared.findings.verified.load(Ordering::Relaxed),
-            run_differences: self.shard.shared.findings.differences.load(Ordering::Relaxed),
+            runs_verified: self.shard.shared.beside.runs.findings.verified.load(Ordering::Relaxed),
+            run_differences: self.shard.shared.beside.runs.findings.differences.load(Ordering::Relaxed),
         })
     }
 

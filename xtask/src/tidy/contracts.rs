@@ -35,12 +35,8 @@ const LISTED: &[&str] = &[
     "crates/kernel/src/machine.rs",
     "crates/server/src/api/mod.rs",
     "crates/server/src/http/table.rs",
-    "crates/node/src/access.rs",
     "crates/node/src/lib.rs",
-    "crates/node/src/background/mod.rs",
     "crates/statehouse/src/lib.rs",
-    "crates/node/src/shard.rs",
-    "crates/node/src/shared.rs",
     "crates/wire/src/lib.rs",
 ];
 

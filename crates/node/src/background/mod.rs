@@ -16,13 +16,25 @@ use crate::access::Access;
 use crate::background::repeating::Repeating;
 use crate::background::timer::{Agenda, Timer};
 use crate::background::walker::Walker;
+use crate::contracts::with_contracts;
 use crate::images::ImageStore;
 use crate::options::Options;
 use crate::publish::{Outbox, Publisher};
-use crate::runs::verifier;
 use crate::sessions::expirer;
 use crate::sessions::keeper::Keeper;
 use crate::space::keeper::SpaceKeeper;
+
+macro_rules! start_for_contracts {
+    ($($folder:ident)*) => {
+        /// Starts what the contracts want done.
+        fn start_for_contracts(access: &Access, options: &Options) -> Result<Vec<Repeating>, Error> {
+            let started = [$(crate::$folder::start(access, options)?),*];
+            Ok(started.into_iter().flatten().collect())
+        }
+    };
+}
+
+with_contracts!(start_for_contracts);
 
 /// Ends its threads when it is dropped.
 pub(crate) struct Background {
@@ -47,9 +59,7 @@ impl Background {
         let broker = options.broker.clone();
         let publisher = broker.map(|broker| Publisher::start(access.clone(), outbox, broker)).transpose()?;
         let mut repeating = vec![expirer::start(access.clone(), keeper, options.session_check_every)?];
-        if let Some(every) = options.verify_runs_every {
-            repeating.push(verifier::start(access.clone(), every, access.findings())?);
-        }
+        repeating.extend(start_for_contracts(access, options)?);
         if let Some(plan) = options.scrub_plan() {
             repeating.push(scrubber::start(access.clone(), plan)?);
         }

@@ -2,7 +2,6 @@
 //!
 //! It only reads views. It pauses regularly, so that it takes a small share of a core.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use super::replay::verify_in;
 use crate::access::Access;
 use crate::background::repeating::{Pauses, Repeating};
 use crate::error::from_halt;
+use crate::options::Options;
 
 /// Events after which it pauses, and for how long.
 const EVENTS_BETWEEN_PAUSES: u64 = 2_000;
@@ -22,10 +22,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Runs whose names are read at a time.
 const RUNS_AT_ONCE: usize = 100;
 
-/// Starts the thread.
-pub(crate) fn start(access: Access, every: Duration, findings: Arc<Findings>) -> Result<Repeating, Error> {
+/// Starts the thread, if it is wanted.
+pub(crate) fn start(access: &Access, options: &Options) -> Result<Option<Repeating>, Error> {
+    options.verify_runs_every.map(|every| verify_every(access.clone(), every)).transpose()
+}
+
+fn verify_every(access: Access, every: Duration) -> Result<Repeating, Error> {
     Repeating::start("run-verify", every, move |pauses| {
-        if let Err(error) = walk(&access, &findings, pauses) {
+        if let Err(error) = walk(&access, &access.shared.beside.runs.findings, pauses) {
             tracing::warn!(%error, "verifying runs was interrupted");
         }
     })

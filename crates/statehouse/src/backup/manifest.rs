@@ -130,8 +130,9 @@ impl Manifest {
             return Err(damaged("it does not start like a backup"));
         }
         if ![FORMAT, FORMAT_WITH_GAPS].contains(&format) {
-            let message =
-                format!("its format is {format}, this release reads {FORMAT}; restore it with the release that created it, then export there and import here");
+            let message = format!(
+                "its format is {format}, this release reads {FORMAT}; restore it with the release that created it, then export there and import here"
+            );
             return Err(TransferError::damaged(format!("this is not a readable backup: {message}")));
         }
         if length > MANIFEST_BYTES_MAX {

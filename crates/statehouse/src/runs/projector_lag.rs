@@ -47,7 +47,7 @@ impl Statehouse {
     pub fn projector_lags(&self) -> Result<Vec<ProjectorLag>, Error> {
         let options = ScanOptions::default().limit(PROJECTORS_MEASURED_MAX);
         let cursors = self.records().scan_exact(CURSORS, &RecordFilter::all(), &options)?.records;
-        let mut looks = self.shard.looks_at_feed.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = self.shard.shared.beside.runs.looks_at_feed.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *looks);
         let mut lags = Vec::new();
         for (thing, record) in cursors {
