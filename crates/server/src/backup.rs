@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::operations::{NoBody, Nothing, VerifiedBackup};
 use wire::query::NoQuery;
 
-use crate::api::{Answered, Call, Refusal, Reply};
+use crate::api::call::{Answered, Call, Refusal, Reply};
 use crate::{Server, streamed};
 
 /// The number of concurrent backups.

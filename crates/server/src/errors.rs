@@ -9,7 +9,7 @@ use wire::query::NoQuery;
 use wire::routes::ERRORS_PAGE;
 
 use crate::Server;
-use crate::api::{Answered, Call, Refusal, Reply};
+use crate::api::call::{Answered, Call, Refusal, Reply};
 
 /// Code, title, page.
 const PAGES: &[(&str, &str, &str)] = &[

@@ -61,7 +61,7 @@ use contract::Error;
 use statehouse::Statehouse;
 use tokio_util::sync::CancellationToken;
 
-use api::Refusal;
+use api::call::Refusal;
 pub use http::dispatch::router;
 use limits::ServerLimits;
 use load::Load;

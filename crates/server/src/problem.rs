@@ -12,7 +12,7 @@ use serde::Serialize;
 use wire::routes::ERRORS_PAGE;
 use wire::{DecodeError, Reason};
 
-use crate::api::Refusal;
+use crate::api::call::Refusal;
 use crate::errors::title;
 use crate::metrics::ProblemCode;
 

@@ -9,7 +9,7 @@ use wire::routes::{
 };
 
 use crate::Server;
-use crate::api::{Call, Refusal};
+use crate::api::call::{Call, Refusal};
 
 /// Paths, and what they are for.
 const PLACES: &[(&str, &str)] = &[

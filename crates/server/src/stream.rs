@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;
-use crate::api::Reply;
+use crate::api::call::Reply;
 use crate::load::{Load, Permit};
 
 /// The silence before a heartbeat.

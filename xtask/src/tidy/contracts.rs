@@ -34,7 +34,6 @@ const LISTED: &[&str] = &[
     "crates/kernel/src/lib.rs",
     "crates/kernel/src/machine.rs",
     "crates/server/src/api/mod.rs",
-    "crates/server/src/http/table.rs",
     "crates/node/src/lib.rs",
     "crates/statehouse/src/lib.rs",
     "crates/wire/src/lib.rs",

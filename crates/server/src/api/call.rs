@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use contract::{Error, Expected, RefusalReason, Rejection};
 use wire::values::DurationText;
 
-use super::RequestScope;
+use super::scope::RequestScope;
 use crate::Server;
 use crate::page_memory::PagePermit;
 

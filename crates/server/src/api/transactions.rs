@@ -25,7 +25,7 @@ pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> 
 }
 
 /// A commit under construction.
-pub(crate) struct CommitBuilder<'space> {
+pub(super) struct CommitBuilder<'space> {
     server: &'space Server,
     space: &'space Space,
     pub(super) group: &'space str,
@@ -38,7 +38,7 @@ pub(crate) struct CommitBuilder<'space> {
 }
 
 /// The operations of a commit that one operation of a request became.
-pub(crate) struct Parts {
+pub(super) struct Parts {
     /// How many there are.
     pub(super) count: usize,
     /// How their results are shown as one; by default as the result of the only one.
@@ -50,7 +50,7 @@ type Shown = Box<dyn FnOnce(&[StoredDone]) -> Done + Send>;
 
 impl Parts {
     /// One operation.
-    pub(crate) const ONE: Self = Self { count: 1, shown: None };
+    pub(super) const ONE: Self = Self { count: 1, shown: None };
 }
 
 impl<'space> CommitBuilder<'space> {
@@ -86,13 +86,13 @@ impl<'space> CommitBuilder<'space> {
     }
 
     /// Adds to the commit.
-    pub(crate) fn change(&mut self, change: impl FnOnce(Commit) -> Commit) {
+    pub(super) fn change(&mut self, change: impl FnOnce(Commit) -> Commit) {
         let nothing = self.space.group(self.group).commit();
         self.commit = change(std::mem::replace(&mut self.commit, nothing));
     }
 
     /// Adds to the commit, or refuses the whole transaction.
-    pub(crate) fn try_change<T>(
+    pub(super) fn try_change<T>(
         &mut self,
         change: impl FnOnce(Commit) -> Result<(Commit, T), Refusal>,
     ) -> Result<T, Refusal> {
@@ -103,7 +103,7 @@ impl<'space> CommitBuilder<'space> {
     }
 
     /// Adds an operation that sends something.
-    pub(crate) fn send(&mut self, operation: MessageOperation) -> Result<(), Refusal> {
+    pub(super) fn send(&mut self, operation: MessageOperation) -> Result<(), Refusal> {
         match operation {
             MessageOperation::Publish(of) => {
                 self.server.expect_broker(|| format!("a message to {:?}", of.topic))?;
@@ -152,6 +152,6 @@ fn one_done(done: &StoredDone) -> Done {
 }
 
 /// The version after the last of several operations on one thing.
-pub(crate) fn version_of(done: &[StoredDone]) -> Option<u64> {
+pub(super) fn version_of(done: &[StoredDone]) -> Option<u64> {
     done.iter().rev().find_map(StoredDone::version)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value as JsonValue, json};
 use wire::schema::{Described, Schemas};
 
-use crate::api::{RawBytes, Reply};
+use crate::api::call::{RawBytes, Reply};
 use crate::stream::Followed;
 
 /// Marks an answer that was stored by an earlier sending of the request.

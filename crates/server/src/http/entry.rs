@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use wire::DecodeError;
+use wire::follow::Follow;
 use wire::query::from_parameters;
 use wire::routes::{Route, Scope};
 use wire::schema::{Described, Member, Schemas};
@@ -15,7 +16,7 @@ use wire::schema::{Described, Member, Schemas};
 use super::encode::{AnswerForm, Encode};
 use super::head::Head;
 use crate::Server;
-use crate::api::{Call, RawBytes, Refusal};
+use crate::api::call::{Call, RawBytes, Refusal};
 use crate::problem::Problem;
 
 /// The kind of access a route needs, for permissions.
@@ -64,6 +65,18 @@ pub(crate) struct Honours {
 pub(crate) struct Asked {
     pub(crate) wait: Option<Duration>,
     pub(crate) stream: bool,
+}
+
+/// 201 for the first version.
+pub(crate) const MADE: &[u16] = &[200, 201];
+
+/// What a request that follows something asks for.
+pub(crate) fn followed(follow: Option<Follow>) -> Asked {
+    match follow {
+        Some(Follow::Stream) => Asked { wait: None, stream: true },
+        Some(Follow::Wait(wait)) => Asked { wait: Some(wait.0), stream: false },
+        Some(Follow::No) | None => Asked::default(),
+    }
 }
 
 /// A decoded call that has not started.

@@ -16,8 +16,7 @@ use wire::values::SessionId;
 use wire::{DecodeError, Reason};
 
 use super::entry::{Asked, Entry, Honours};
-use crate::api::RequestScope;
-use crate::api::scope::InSession;
+use crate::api::scope::{InSession, RequestScope};
 use crate::problem::Problem;
 
 /// Our own request headers.

@@ -1,27 +1,19 @@
-//! Every route in one table.
+//! Every route in one table. The entries of a contract are in its folder of `api`.
 
 use std::sync::LazyLock;
 
 use axum::http::Method;
-use wire::follow::Follow;
 use wire::routes::{
-    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, BACKUP_CREATE, BACKUP_VERIFIED,
-    BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ, CELLS_WRITE,
-    CHANGES_READ, ERRORS_LIST, ERRORS_PAGE, EXPORT_CREATE, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING, RECORDS_CLAIM,
-    RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
-    RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS,
-    RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY,
-    SERVER_ROOT, SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE,
-    SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST,
-    SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT, TYPES_DECLARE, TYPES_LIST,
+    BACKUP_CREATE, BACKUP_VERIFIED, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CHANGES_READ, ERRORS_LIST,
+    ERRORS_PAGE, EXPORT_CREATE, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS,
+    SERVER_OPENAPI, SERVER_READY, SERVER_ROOT, SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE,
+    SESSIONS_END, SESSIONS_KEEPALIVE, SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST,
+    SPACES_CREATE, SPACES_LIST, SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT,
 };
 
-use super::entry::{Asked, Entry, entry, waiting};
+use super::entry::{Asked, Entry, entry, followed, waiting};
 use crate::metrics::Operation;
 use crate::{api, backup, errors, export, health, metrics, openapi, root, status};
-
-/// 201 for the first version.
-const MADE: &[u16] = &[200, 201];
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
 
@@ -88,103 +80,21 @@ impl Table {
     }
 }
 
-fn followed(follow: Option<Follow>) -> Asked {
-    match follow {
-        Some(Follow::Stream) => Asked { wait: None, stream: true },
-        Some(Follow::Wait(wait)) => Asked { wait: Some(wait.0), stream: false },
-        Some(Follow::No) | None => Asked::default(),
-    }
-}
-
-/// The entries of all contracts, not yet in the order of the routes.
+/// All entries, not yet in the order of the routes.
 fn all() -> Vec<Entry> {
-    let mut all = cells();
-    all.extend(records());
-    all.extend(attempts());
-    all.extend(runs());
+    let mut all = api::routes();
+    all.extend(across());
     all.extend(sessions());
     all.extend(catalogue());
     all.extend(operations());
     all
 }
 
-fn cells() -> Vec<Entry> {
+/// What goes across contracts.
+fn across() -> Vec<Entry> {
     vec![
-        entry(CELLS_LIST, "Lists cells by name prefix, in one group or all groups", api::cells::list),
-        entry(CELLS_READ, "Reads a cell, current or past, or its history", api::cells::read).head(),
-        entry(CELLS_WRITE, "Writes a cell; the body is the value", api::cells::write)
-            .write()
-            .if_match()
-            .if_none_match()
-            .statuses(MADE),
-        entry(CELLS_INIT, "Creates a cell if it does not exist; the body is the value", api::cells::init)
-            .write()
-            .statuses(MADE),
-        entry(CELLS_DELETE, "Deletes a cell", api::cells::delete).write().if_match(),
-        entry(STATE_COMMAND, "Executes a command of the state primitive", api::state::command).write(),
-    ]
-}
-
-fn records() -> Vec<Entry> {
-    vec![
-        entry(RECORDS_SCAN, "Lists matching records, in one group or all groups, from one view", api::records::scan),
-        entry(RECORDS_READ, "Reads a record, or one field of it", api::records::read).head(),
-        entry(RECORDS_PUT, "Replaces a record", api::records::put).write().if_match().if_none_match().statuses(MADE),
-        entry(RECORDS_PATCH, "Changes fields of a record in one commit", api::records::patch)
-            .write()
-            .if_match()
-            .if_none_match(),
-        entry(RECORDS_DELETE, "Deletes a record", api::records::delete).write().if_match(),
-        entry(RECORDS_COUNTS, "Counts the records of each type and state", api::records::counts),
-        waiting(
-            RECORDS_CLAIM,
-            "Claims the next ready records, and optionally waits for one",
-            |_, claim: &wire::records::claims::Claim| Asked { wait: claim.wait.map(|wait| wait.0), stream: false },
-            api::records::claims::claim,
-        )
-        .write()
-        .prefer_wait(),
         entry(TRANSACTIONS_COMMIT, "Commits operations of any contract, all or nothing", api::transactions::commit)
             .write(),
-    ]
-}
-
-fn attempts() -> Vec<Entry> {
-    use api::records::attempts::*;
-    vec![
-        entry(RECORDS_STEP, "Writes fields, if the attempt is still live", step).write(),
-        entry(RECORDS_EXTEND, "Extends the lease of a record", extend).write(),
-        entry(RECORDS_RELEASE, "Releases a record so that it can be claimed again", release).write(),
-        entry(RECORDS_COMPLETE, "Completes a record", complete).write(),
-        entry(RECORDS_FAIL, "Ends the attempt as failed", fail).write(),
-        entry(ATTEMPTS_STEP, "Writes fields, if the attempt of the token is still live", step_by_token).write(),
-        entry(ATTEMPTS_EXTEND, "Extends the lease of the token's record", extend_by_token).write(),
-        entry(ATTEMPTS_RELEASE, "Releases the token's record so that it can be claimed again", release_by_token)
-            .write(),
-        entry(ATTEMPTS_COMPLETE, "Completes the token's record", complete_by_token).write(),
-        entry(ATTEMPTS_FAIL, "Ends the token's attempt as failed", fail_by_token).write(),
-    ]
-}
-
-fn runs() -> Vec<Entry> {
-    vec![
-        entry(RUNS_LIST, "Lists runs by name, status, type and idle time, in one group or all groups", api::runs::list),
-        waiting(
-            RUNS_EVENTS,
-            "Reads the events after a sequence",
-            |query: &wire::runs::ReadEvents, _| followed(query.follow),
-            api::runs::events,
-        )
-        .prefer_wait()
-        .streams(),
-        entry(RUNS_APPEND, "Appends one event, or a list of events in one commit", api::runs::append)
-            .write()
-            .if_match()
-            .idempotency_key(),
-        entry(RUNS_SNAPSHOT, "Reads the projection of a run", api::runs::snapshot),
-        entry(RUNS_CLOSE, "Closes a run to further events", api::runs::close).write(),
-        entry(RUNS_FORK, "Forks a run: the new run shares its events up to a sequence", api::runs::fork).write(),
-        entry(RUNS_DELETE, "Deletes a run permanently; its name is never reused", api::runs::delete).write(),
         waiting(
             CHANGES_READ,
             "Reads the changes of every commit after a cursor",
@@ -193,6 +103,7 @@ fn runs() -> Vec<Entry> {
         )
         .prefer_wait()
         .streams(),
+        entry(STATE_COMMAND, "Executes a command of the state primitive", api::state::command).write(),
     ]
 }
 
@@ -238,8 +149,6 @@ fn catalogue() -> Vec<Entry> {
         entry(BRANCHES_LIST, "Lists the branches of a space", branches),
         entry(BRANCHES_CREATE, "Creates an empty branch", create_branch).operate().statuses(&[201]),
         entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),
-        entry(TYPES_LIST, "Lists the record types of a space", api::records::types::list),
-        entry(TYPES_DECLARE, "Declares the type of records with a name prefix", api::records::types::declare).operate(),
         entry(LIMITS_READ, "Reads the limits in force", limits),
     ]
 }

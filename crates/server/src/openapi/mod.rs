@@ -17,7 +17,7 @@ use wire::routes::{SERVER_OPENAPI, SERVER_STATUS};
 use wire::schema::{Described, Schemas};
 
 use crate::Server;
-use crate::api::{Call, Refusal};
+use crate::api::call::{Call, Refusal};
 use crate::http::entry::{Access, Entry, Honours};
 use crate::http::table;
 

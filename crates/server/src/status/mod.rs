@@ -19,7 +19,8 @@ use wire::operations::NoBody;
 use wire::query::NoQuery;
 
 use crate::Server;
-use crate::api::{Call, Refusal, contract_status};
+use crate::api::call::{Call, Refusal};
+use crate::api::contract_status;
 use crate::health::is_ready;
 use crate::http::encode::json_body;
 use problems::{Severity, Trouble};
@@ -141,9 +142,11 @@ fn json(now: &Now) -> JsonValue {
             "disconnected": sessions.disconnected,
             "push_backlog": sessions.pushes_waiting,
         },
+        "claimers_waiting": overview.claimers_waiting,
         "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
     });
     for (name, member) in contract_status(overview) {
+        assert!(members.get(name).is_none(), "two members of the status are called {name}");
         members[name] = member;
     }
     members

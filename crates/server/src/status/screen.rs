@@ -9,8 +9,9 @@ use contract::terminal::{COLUMNS, one_line, wrapped};
 
 use super::Now;
 use super::problems::{Severity, Trouble};
+use crate::api::contract_lines;
 
-/// The number of types shown.
+/// The number of types of each contract shown.
 const TYPES_SHOWN_MAX: usize = 8;
 
 /// The width of the labels.
@@ -44,12 +45,10 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let journal = &counters.journal;
     let slowest_ms = journal.slowest_recent_sync.as_secs_f64() * 1e3;
     line("journal", format!("{} wait, slowest sync lately {slowest_ms:.1} ms", bytes(journal.queue_bytes as u64)))?;
-    for ((record_type, state), count) in overview.records.by_state.iter().take(TYPES_SHOWN_MAX) {
-        line("records", format!("{count} {record_type} {state}"))?;
-    }
-    for ((run_type, status), count) in overview.runs.by_status.iter().take(TYPES_SHOWN_MAX) {
-        let run_type = if run_type.is_empty() { "runs" } else { run_type };
-        line("runs", format!("{count} {run_type} {}", status.name()))?;
+    for (contract, lines) in contract_lines(overview) {
+        for text in lines.into_iter().take(TYPES_SHOWN_MAX) {
+            line(contract, text)?;
+        }
     }
     line("claimers", format!("{} wait for work", overview.claimers_waiting))?;
     let sessions = overview.sessions;

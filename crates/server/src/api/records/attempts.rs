@@ -74,42 +74,42 @@ impl Attempt {
     }
 }
 
-pub(crate) async fn step(server: Server, call: Call<NoQuery, StepAttempt>) -> Answered<Written> {
+pub(super) async fn step(server: Server, call: Call<NoQuery, StepAttempt>) -> Answered<Written> {
     Attempt::named(&server, &call.scope, &call.name, call.body.attempt).step(call.body.fields).await
 }
 
-pub(crate) async fn extend(server: Server, call: Call<NoQuery, ExtendAttempt>) -> Answered<Written> {
+pub(super) async fn extend(server: Server, call: Call<NoQuery, ExtendAttempt>) -> Answered<Written> {
     Attempt::named(&server, &call.scope, &call.name, call.body.attempt).extend(call.body.lease).await
 }
 
-pub(crate) async fn release(server: Server, call: Call<NoQuery, ReleaseAttempt>) -> Answered<Written> {
+pub(super) async fn release(server: Server, call: Call<NoQuery, ReleaseAttempt>) -> Answered<Written> {
     Attempt::named(&server, &call.scope, &call.name, call.body.attempt).release().await
 }
 
-pub(crate) async fn complete(server: Server, call: Call<NoQuery, CompleteAttempt>) -> Answered<Written> {
+pub(super) async fn complete(server: Server, call: Call<NoQuery, CompleteAttempt>) -> Answered<Written> {
     Attempt::named(&server, &call.scope, &call.name, call.body.attempt).complete(call.body.fields).await
 }
 
-pub(crate) async fn fail(server: Server, call: Call<NoQuery, FailAttempt>) -> Answered<FailedAttempt> {
+pub(super) async fn fail(server: Server, call: Call<NoQuery, FailAttempt>) -> Answered<FailedAttempt> {
     Attempt::named(&server, &call.scope, &call.name, call.body.attempt).fail(call.body.error).await
 }
 
-pub(crate) async fn step_by_token(server: Server, call: Call<NoQuery, StepToken>) -> Answered<Written> {
+pub(super) async fn step_by_token(server: Server, call: Call<NoQuery, StepToken>) -> Answered<Written> {
     Attempt::of(&server, &call.scope, &call.body.token).step(call.body.fields).await
 }
 
-pub(crate) async fn extend_by_token(server: Server, call: Call<NoQuery, ExtendToken>) -> Answered<Written> {
+pub(super) async fn extend_by_token(server: Server, call: Call<NoQuery, ExtendToken>) -> Answered<Written> {
     Attempt::of(&server, &call.scope, &call.body.token).extend(call.body.lease).await
 }
 
-pub(crate) async fn release_by_token(server: Server, call: Call<NoQuery, ReleaseToken>) -> Answered<Written> {
+pub(super) async fn release_by_token(server: Server, call: Call<NoQuery, ReleaseToken>) -> Answered<Written> {
     Attempt::of(&server, &call.scope, &call.body.token).release().await
 }
 
-pub(crate) async fn complete_by_token(server: Server, call: Call<NoQuery, CompleteToken>) -> Answered<Written> {
+pub(super) async fn complete_by_token(server: Server, call: Call<NoQuery, CompleteToken>) -> Answered<Written> {
     Attempt::of(&server, &call.scope, &call.body.token).complete(call.body.fields).await
 }
 
-pub(crate) async fn fail_by_token(server: Server, call: Call<NoQuery, FailToken>) -> Answered<FailedAttempt> {
+pub(super) async fn fail_by_token(server: Server, call: Call<NoQuery, FailToken>) -> Answered<FailedAttempt> {
     Attempt::of(&server, &call.scope, &call.body.token).fail(call.body.error).await
 }

@@ -8,7 +8,7 @@ use super::forms;
 use crate::Server;
 use crate::api::{Answered, Call, Refusal, Reply, refuse_zero};
 
-pub(crate) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answered<ClaimAnswer> {
+pub(super) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answered<ClaimAnswer> {
     let Call { scope, body, wait, .. } = call;
     refuse_zero("n", body.n.map(u64::from))?;
     let mut options = ClaimOptions::worker(body.worker.unwrap_or_default());

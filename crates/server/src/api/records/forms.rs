@@ -9,7 +9,7 @@ use wire::records::{Holder, Record};
 use wire::values::{Members, SessionId, UserJson};
 
 /// A record under its name.
-pub(crate) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
+pub(super) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
     let NameInGroup { name, group } = name;
     let (version, commit, attempt, failures) = (stored.version, stored.commit, stored.attempt, stored.failures);
     let (created_at, updated_at) = (iso(stored.created_at), iso(stored.updated_at));
@@ -35,7 +35,7 @@ pub(crate) fn record(name: NameInGroup, stored: StoredRecord) -> Record {
 }
 
 /// A claimed record.
-pub(crate) fn claimed(claimed: Claimed) -> ClaimedRecord {
+pub(super) fn claimed(claimed: Claimed) -> ClaimedRecord {
     let Claimed { name, group, lease, token, record: stored, .. } = claimed;
     let Record {
         name,

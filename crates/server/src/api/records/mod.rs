@@ -2,17 +2,19 @@
 //!
 //! - [`attempts`]: the calls of an attempt. [`claims`]: how it begins. [`types`]: record types.
 //! - [`operations`]: operations and conditions in a transaction. `forms`: records as answers.
+//! - [`routes`]: how the calls are reached. [`status`]: records on the status page.
 
-pub(crate) mod attempts;
-pub(crate) mod claims;
+mod attempts;
+mod claims;
 mod forms;
-pub(crate) mod operations;
-pub(crate) mod types;
+pub(super) mod operations;
+pub(super) mod routes;
+pub(super) mod status;
+mod types;
 
 use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
-use serde_json::{Value as JsonValue, json};
 use statehouse::records::{FieldSwapped, Filter, Put, RecordDone, ScanOptions, Ttl};
-use statehouse::{Commit, Done, Overview, Records, Space};
+use statehouse::{Commit, Done, Records, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::{
@@ -37,15 +39,7 @@ impl Handles {
     }
 }
 
-/// The members of the status page about records.
-pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
-    let counts = overview.records.by_state.iter();
-    let counts =
-        counts.map(|((record_type, state), count)| json!({ "type": record_type, "state": state, "count": count }));
-    [("records", counts.collect()), ("claimers_waiting", overview.claimers_waiting.into())]
-}
-
-pub(crate) async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answered<Record> {
+async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answered<Record> {
     let records = call.scope.open(&server.house).records();
     let found = match &call.query.field {
         None => records.get(&call.name)?,
@@ -61,12 +55,12 @@ pub(crate) async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answ
 }
 
 /// Fields in the library's form.
-pub(crate) fn fields(members: Members<UserJson>) -> impl Iterator<Item = (String, Value)> {
+fn fields(members: Members<UserJson>) -> impl Iterator<Item = (String, Value)> {
     members.0.into_iter().map(|(name, value)| (name, value.0))
 }
 
 /// Options of a put in the library's form.
-pub(crate) fn put_options(record_type: Option<String>, ttl: Option<TtlText>) -> Put {
+fn put_options(record_type: Option<String>, ttl: Option<TtlText>) -> Put {
     Put { ttl: ttl.map_or(Ttl::Persist, |ttl| ttl.0), record_type }
 }
 
@@ -75,7 +69,7 @@ fn expected_value(value: UserJson) -> Option<Value> {
     Some(value.0).filter(|value| *value != Value::Null)
 }
 
-pub(crate) async fn put(server: Server, call: Call<NoQuery, PutRecord>) -> Answered<Written> {
+async fn put(server: Server, call: Call<NoQuery, PutRecord>) -> Answered<Written> {
     let Call { scope, name, body, expected, .. } = call;
     let handles = scope.open(&server.house);
     let commit = expecting(handles.records().commit(), &name, expected);
@@ -95,7 +89,7 @@ fn expecting(commit: Commit, name: &str, expected: Option<Expected>) -> Commit {
 }
 
 /// Adds a patch to a commit: its conditions, then its increments, writes and removals. Returns the incremented fields.
-pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Result<(Commit, Vec<String>), Refusal> {
+fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Result<(Commit, Vec<String>), Refusal> {
     let PatchRecord { set, unset, incr, expect, ttl } = patch;
     for (field, value) in expect.unwrap_or_default().0 {
         commit = commit.if_field(name, &field, expected_value(value));
@@ -132,7 +126,7 @@ pub(crate) fn patched(mut commit: Commit, name: &str, patch: PatchRecord) -> Res
 }
 
 /// The new values of incremented fields, from the results of their patch.
-pub(crate) fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64> {
+fn counted_values(counted: Vec<String>, done: &[Done]) -> Members<i64> {
     let values = done.iter().filter_map(|done| match done {
         Done::Record(RecordDone::Counted { value, .. }) => Some(*value),
         _ => None,
@@ -150,7 +144,7 @@ fn is_swap(patch: &PatchRecord) -> bool {
     alone && one(&patch.set).is_some() && one(&patch.set) == one(&patch.expect)
 }
 
-pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> Answered<Patched> {
+async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> Answered<Patched> {
     let Call { scope, name, body, expected, .. } = call;
     let handles = scope.open(&server.house);
     if expected.is_none() && is_swap(&body) {
@@ -180,7 +174,7 @@ pub(crate) async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> A
     Ok(Reply::new(patched).version(version).replayed(handles.replayed()))
 }
 
-pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
+async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
     let Call { scope, name, expected, .. } = call;
     let handles = scope.open(&server.house);
     let commit = expecting(handles.records().commit(), &name, expected).delete_record(&name);
@@ -191,7 +185,7 @@ pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answe
     }
 }
 
-pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<RecordPage> {
+async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<RecordPage> {
     let Call { scope, query, .. } = call;
     let prefix = query.prefix.unwrap_or_default();
     let filter = query.filter.map_or_else(Filter::all, |filter| filter.0);
@@ -205,7 +199,7 @@ pub(crate) async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Ans
     Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
 }
 
-pub(crate) async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {
+async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {
     let Call { scope, query, .. } = call;
     let prefix = query.prefix.unwrap_or_default();
     let counts = server.call(move |house| scope.open(house).records().counts(&prefix)).await?;

@@ -14,7 +14,7 @@ use crate::api::transactions::{CommitBuilder, Parts, version_of};
 
 impl CommitBuilder<'_> {
     /// Fences the commit by an attempt. A commit has one fence.
-    pub(crate) fn fence_by(&mut self, record: String, attempt: u64) -> Result<(), Refusal> {
+    pub(in crate::api) fn fence_by(&mut self, record: String, attempt: u64) -> Result<(), Refusal> {
         match &self.fence {
             Some(fence) if *fence == (record.clone(), attempt) => Ok(()),
             Some((other, _)) => {
@@ -36,7 +36,10 @@ impl CommitBuilder<'_> {
 }
 
 /// Adds an operation on a record to a commit. Returns the operations of the commit that it became.
-pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: RecordOperation) -> Result<Parts, Refusal> {
+pub(in crate::api) fn add_operation(
+    builder: &mut CommitBuilder<'_>,
+    operation: RecordOperation,
+) -> Result<Parts, Refusal> {
     match operation {
         RecordOperation::Put(of) => {
             let put = put_options(of.record_type, of.ttl);
@@ -88,7 +91,7 @@ fn add_patch(builder: &mut CommitBuilder<'_>, of: RecordPatch) -> Result<Parts, 
 }
 
 /// Shows a result that only operations on records have.
-pub(crate) fn done(done: &RecordDone) -> Done {
+pub(in crate::api) fn done(done: &RecordDone) -> Done {
     let written = WrittenOperation::at(done.version().unwrap_or_default());
     match done {
         RecordDone::Counted { value, .. } => Done::Written(WrittenOperation { value: Some(*value), ..written }),
@@ -99,7 +102,7 @@ pub(crate) fn done(done: &RecordDone) -> Done {
 }
 
 /// Adds the conditions on a record.
-pub(crate) fn add_guard(mut commit: Commit, guard: RecordGuard) -> Commit {
+pub(in crate::api) fn add_guard(mut commit: Commit, guard: RecordGuard) -> Commit {
     let RecordGuard { record, version, absent, exists, unchanged_since, state_in, attempt, field, is } = guard;
     let Some(record) = &record else {
         return commit;

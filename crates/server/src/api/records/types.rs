@@ -9,7 +9,7 @@ use wire::records::types::{DeclareType, IndexKindText, ShownBackoff, ShownType, 
 use crate::Server;
 use crate::api::{Answered, Call, Refusal, Reply, duration_or_ms};
 
-pub(crate) async fn list(server: Server, call: Call<NoQuery, NoBody>) -> Answered<TypeList> {
+pub(super) async fn list(server: Server, call: Call<NoQuery, NoBody>) -> Answered<TypeList> {
     let types = call.scope.open(&server.house).space.types()?;
     let types = types.into_iter().map(|(prefixes, declared)| shown(prefixes, declared)).collect();
     Ok(Reply::new(TypeList { types }))
@@ -17,7 +17,7 @@ pub(crate) async fn list(server: Server, call: Call<NoQuery, NoBody>) -> Answere
 
 /// Declares a type for the records whose names start with the prefix. Omitted members default to those of the built-in
 /// type `task`.
-pub(crate) async fn declare(server: Server, call: Call<NoQuery, DeclareType>) -> Answered<ShownType> {
+pub(super) async fn declare(server: Server, call: Call<NoQuery, DeclareType>) -> Answered<ShownType> {
     let Call { scope, name: prefix, body, .. } = call;
     if let Some(prefixes) = &body.prefixes
         && !prefixes.contains(&prefix)

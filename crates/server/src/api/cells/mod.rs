@@ -1,23 +1,24 @@
 //! Cells: read, write, initialise, delete, list.
+//!
+//! [`operations`]: cells in transactions. [`routes`]: how the calls are reached. [`status`]: cells on the status page.
+
+pub(super) mod operations;
+pub(super) mod routes;
+pub(super) mod status;
 
 use contract::time::iso;
 use contract::{
     AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
 };
-use statehouse::{CellDone, Cells, Commit, Space};
-use wire::cells::{
-    Cell, CellGuard, CellHistory, CellList, CellOperation, CellRange, CellRead, CellVersion, InitialisedCell,
-    ListCells, ReadCell,
-};
-use wire::contracts::Done;
+use statehouse::{Cells, Space};
+use wire::cells::{Cell, CellHistory, CellList, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
-use wire::transactions::WrittenOperation;
 use wire::values::{PageCursor, UserJson};
 use wire::written::{Deleted, Written};
 
 use super::scope::Handles;
-use super::transactions::{CommitBuilder, version_of};
+use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
 
@@ -31,58 +32,13 @@ impl Handles {
     }
 }
 
-/// Adds an operation on a cell to a commit.
-pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: CellOperation) {
-    builder.change(|commit| match operation {
-        CellOperation::Set(of) => commit.set_cell(&of.name, of.value.0),
-        CellOperation::Init(of) => commit.init_cell(&of.name, of.value.0),
-        CellOperation::Delete(of) => commit.delete_cell(&of.name),
-    });
-}
-
-/// Shows a result that only operations on cells have.
-pub(crate) fn done(done: &CellDone) -> Done {
-    let written = WrittenOperation::at(done.version().unwrap_or_default());
-    Done::Written(match done {
-        CellDone::Existing { .. } => WrittenOperation { existing: Some(true), ..written },
-        _ => written,
-    })
-}
-
-/// Adds the conditions on a cell, or on a range of cells.
-pub(crate) fn add_guard(mut commit: Commit, guard: CellGuard) -> Commit {
-    let CellGuard { cell, cells, version, version_below, absent, exists, unchanged_since } = guard;
-    if let (Some(CellRange { from, before }), Some(since)) = (&cells, unchanged_since) {
-        commit = commit.if_cells_unchanged_since(from, before.as_deref(), since);
-    }
-    let Some(cell) = &cell else {
-        return commit;
-    };
-    if absent == Some(true) {
-        commit = commit.if_cell_absent(cell);
-    }
-    if exists == Some(true) {
-        commit = commit.if_cell_exists(cell);
-    }
-    if let Some(version) = version {
-        commit = commit.if_cell_version(cell, version);
-    }
-    if let Some(version) = version_below {
-        commit = commit.if_cell_version_below(cell, version);
-    }
-    if let Some(since) = unchanged_since {
-        commit = commit.if_cell_unchanged_since(cell, since);
-    }
-    commit
-}
-
 fn cell(name: NameInGroup, found: Versioned) -> Cell {
     let Versioned { value, version, commit, updated_at, .. } = found;
     let NameInGroup { name, group } = name;
     Cell { name, group, version, commit, updated_at: iso(updated_at), value: UserJson(value) }
 }
 
-pub(crate) async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead> {
+async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead> {
     if call.query.view.is_some() {
         return history(&server, call).await;
     }
@@ -128,7 +84,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     Ok(Reply::page(CellRead::History(history), memory))
 }
 
-pub(crate) async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Written> {
+async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Written> {
     let Call { scope, name, body: UserJson(value), expected, .. } = call;
     let handles = scope.open(&server.house);
     let written = match expected {
@@ -148,7 +104,7 @@ pub(crate) async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answ
     Ok(reply.replayed(handles.replayed()))
 }
 
-pub(crate) async fn init(server: Server, call: Call<NoQuery, UserJson>) -> Answered<InitialisedCell> {
+async fn init(server: Server, call: Call<NoQuery, UserJson>) -> Answered<InitialisedCell> {
     let Call { scope, name, body: UserJson(value), .. } = call;
     let handles = scope.open(&server.house);
     let done = handles.cells().init_later(&name, value).await?;
@@ -157,7 +113,7 @@ pub(crate) async fn init(server: Server, call: Call<NoQuery, UserJson>) -> Answe
     Ok(reply.replayed(handles.replayed()))
 }
 
-pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
+async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
     let Call { scope, name, expected, .. } = call;
     let handles = scope.open(&server.house);
     let deleted = match expected {
@@ -174,7 +130,7 @@ pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answe
     }
 }
 
-pub(crate) async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answered<CellList> {
+async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answered<CellList> {
     let Call { scope, query, .. } = call;
     let after = match query.cursor {
         None => None,

@@ -1,24 +1,26 @@
 //! Runs: append, read, follow, project, list, close, fork, delete. Events are passed on as the text that was sent.
+//!
+//! [`operations`]: runs in transactions. [`routes`]: how the calls are reached. [`status`]: runs on the status page.
+
+pub(super) mod operations;
+pub(super) mod routes;
+pub(super) mod status;
 
 use contract::object_text::ObjectText;
 use contract::runs::RUNS_CONTRACT_VERSION;
-use contract::time::{iso, millis};
+use contract::time::iso;
 use contract::{Error, Expected, Rejection, RunRejection, names};
-use serde_json::{Value as JsonValue, json};
-use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunDone, RunList, StoredEvent, Tail};
-use statehouse::{Commit, Overview, Runs, Space};
-use wire::contracts::Done;
+use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunList, StoredEvent, Tail};
+use statehouse::{Runs, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::runs::{
     AppendAnswer, AppendEvents, Appended, AppendedAll, EventText, Events, Fork, ListRuns, ListedRun, NewEvents,
-    ReadEvents, ReadSnapshot, RunGuard, RunOperation, RunPosition, RunsPage, SnapshotText,
+    ReadEvents, ReadSnapshot, RunPosition, RunsPage, SnapshotText,
 };
-use wire::transactions::WrittenOperation;
 use wire::values::{JsonText, PageCursor};
 
 use super::scope::Handles;
-use super::transactions::CommitBuilder;
 use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
 use crate::stream::{Followed, Sent, Source};
@@ -30,7 +32,7 @@ const EVENTS_AT_ONCE: usize = 1;
 const PAGE_ROWS: usize = 100;
 
 /// The version of the contract.
-pub(crate) const VERSION: &str = RUNS_CONTRACT_VERSION;
+pub(super) const VERSION: &str = RUNS_CONTRACT_VERSION;
 
 impl Handles {
     /// The runs of the scope.
@@ -39,46 +41,7 @@ impl Handles {
     }
 }
 
-/// Adds an operation on a run to a commit.
-pub(crate) fn add_operation(builder: &mut CommitBuilder<'_>, operation: RunOperation) -> Result<(), Refusal> {
-    let RunOperation::Append(of) = operation;
-    let event = event_of(&of.run, &of.event.0, None)?;
-    let mut options = AppendOptions::run_type(of.run_type.unwrap_or_default());
-    if let Some(last) = of.expect {
-        options = options.expecting(last);
-    }
-    builder.change(|commit| commit.append(&of.run, &event, options));
-    Ok(())
-}
-
-/// Shows a result that only operations on runs have.
-pub(crate) fn done(done: &RunDone) -> Done {
-    match done {
-        RunDone::Appended(result) => Done::Appended((*result).into()),
-        other => Done::Written(WrittenOperation::at(other.version().unwrap_or_default())),
-    }
-}
-
-/// Adds the condition on a run.
-pub(crate) fn add_guard(commit: Commit, guard: RunGuard) -> Commit {
-    let RunGuard { run, last } = guard;
-    match (run, last) {
-        (Some(run), Some(last)) => commit.if_run_last(&run, last),
-        _ => commit,
-    }
-}
-
-/// The members of the status page about runs.
-pub(crate) fn status(overview: &Overview) -> [(&'static str, JsonValue); 2] {
-    let counts = overview.runs.by_status.iter();
-    let counts =
-        counts.map(|((run_type, status), count)| json!({ "type": run_type, "status": status.name(), "count": count }));
-    let lags = overview.runs.projectors.iter();
-    let lags = lags.map(|lag| json!({ "projector": lag.name, "lag_ms": millis(lag.lag) }));
-    [("runs", counts.collect()), ("projectors", lags.collect())]
-}
-
-pub(crate) async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Result<Followed<Events>, Refusal> {
+async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Result<Followed<Events>, Refusal> {
     let Call { scope, name: run, query, wait, stream, last_event, .. } = call;
     let runs = scope.open(&server.house).runs();
     names::check_run(&run).map_err(Error::from)?;
@@ -153,7 +116,7 @@ fn event_text(event: &StoredEvent) -> EventText {
 }
 
 /// Appends one event or a list. The call may supply the key of a single event, and the store `emittedAt`.
-pub(crate) async fn append(server: Server, call: Call<AppendEvents, NewEvents>) -> Answered<AppendAnswer> {
+async fn append(server: Server, call: Call<AppendEvents, NewEvents>) -> Answered<AppendAnswer> {
     let Call { scope, name: run, query, body, expected, key, .. } = call;
     let (one, given) = match body {
         NewEvents::One(event) => (true, vec![event]),
@@ -227,7 +190,7 @@ fn event_of(run: &str, text: &str, key: Option<&str>) -> Result<NewEvent, Refusa
     NewEvent::from_json(run, text).map_err(|rejection| Error::from(rejection).into())
 }
 
-pub(crate) async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<SnapshotText> {
+async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<SnapshotText> {
     let Call { scope, name: run, query, .. } = call;
     let project = query.project.unwrap_or(false);
     let asked = run.clone();
@@ -242,26 +205,26 @@ pub(crate) async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -
     }
 }
 
-pub(crate) async fn close(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
+async fn close(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
     let handles = call.scope.open(&server.house);
     let last_event_seq = handles.runs().close_later(&call.name).await?;
     Ok(Reply::new(RunPosition { run_id: call.name, last_event_seq }).replayed(handles.replayed()))
 }
 
-pub(crate) async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
+async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
     let handles = call.scope.open(&server.house);
     let last_event_seq = handles.runs().delete_later(&call.name).await?;
     Ok(Reply::new(RunPosition { run_id: call.name, last_event_seq }).replayed(handles.replayed()))
 }
 
-pub(crate) async fn fork(server: Server, call: Call<NoQuery, Fork>) -> Answered<RunPosition> {
+async fn fork(server: Server, call: Call<NoQuery, Fork>) -> Answered<RunPosition> {
     let handles = call.scope.open(&server.house);
     let Fork { at, name } = call.body;
     handles.runs().fork_later(&call.name, at, &name).await?;
     Ok(Reply::new(RunPosition { run_id: name, last_event_seq: at }).replayed(handles.replayed()))
 }
 
-pub(crate) async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage> {
+async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage> {
     let Call { scope, query, .. } = call;
     let mut list = RunList::default();
     match query.status {
