@@ -18,8 +18,8 @@ use crate::table::plain;
 /// The file is one JSON object: {"group": ..., "if": [GUARD..], "fence": {"record", "attempt"}, "do": [OP..]}. A guard is
 /// {"cell" or "record", and "version", "absent": true, "exists": true or "unchanged_since"}, {"cell", "version_below"},
 /// {"cells": {"from", "before"}, "unchanged_since"}, {"record", and "state_in": [..], "attempt" or "field" with "is"}, or
-/// {"run", "last"}; an op is {"op": "cell.set", "name", "value"}, cell.delete, record.put, record.patch, record.incr,
-/// record.complete, record.delete, run.append, publish, push or send.
+/// {"run", "last"}; an op is {"op": "cell.set", "name", "value"}, cell.init, cell.delete, record.put, record.patch,
+/// record.incr, record.step, record.release, record.complete, record.fail, record.delete, run.append, publish, push or send.
 ///
 /// Examples:
 ///   statehouse txn -f order.json
@@ -69,7 +69,22 @@ fn read(file: &str, json: &str) -> Result<(Option<String>, Transaction), Failure
 
 #[cfg(test)]
 mod tests {
+    use wire::contracts::{Guard, Operation};
+
     use super::*;
+
+    #[test]
+    fn the_help_names_every_operation_and_every_member_of_a_guard() {
+        let help = Txn::augment_args(clap::Command::new("txn")).render_long_help().to_string();
+        let words: Vec<&str> = help.split(|letter: char| !letter.is_alphanumeric() && !"._".contains(letter)).collect();
+        let words: Vec<&str> = words.into_iter().map(|word| word.trim_matches('.')).collect();
+        for name in Operation::names() {
+            assert!(words.contains(name), "{name} is not in the help");
+        }
+        for name in Guard::member_names() {
+            assert!(help.contains(&format!("{name:?}")), "{name} is not in the help");
+        }
+    }
 
     #[test]
     fn a_file_is_read_by_its_members_and_sent_as_it_was_written() {
