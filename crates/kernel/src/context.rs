@@ -29,7 +29,7 @@ pub(crate) struct Applying<'entry> {
     pub(crate) pushes_at_savepoint: usize,
     pub(crate) hosted: &'entry Hosted,
     /// Whether the command has left something that ends with its session; perhaps it was rejected then.
-    pub(crate) owned: bool,
+    pub(crate) owned: Vec<u16>,
     /// Whether some range of keys is set apart.
     pub(crate) expects_damage: bool,
     /// Whether a message is being delivered: what it sends was accepted with it.

@@ -81,7 +81,7 @@ impl Draft {
             pushes: &mut pushes,
             pushes_at_savepoint: 0,
             hosted: &hosted,
-            owned: false,
+            owned: Vec::new(),
             expects_damage: false,
             delivers: false,
             corrections_left: &mut corrections_left,

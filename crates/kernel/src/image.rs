@@ -13,6 +13,9 @@ use crate::keys::{GENERATION_BYTES, Keys};
 
 const MAGIC: [u8; 8] = *b"SHimage\x03";
 
+/// Where the format is in it.
+const FORMAT_OFFSET: usize = 7;
+
 /// A block ends when it holds this many bytes.
 const BLOCK_BYTES: usize = 256 << 10;
 
@@ -129,7 +132,11 @@ pub fn read(
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
     if magic != MAGIC {
-        return Err(ImageError::Damaged("it does not start like an image, or has a newer format"));
+        let is_image = magic[..FORMAT_OFFSET] == MAGIC[..FORMAT_OFFSET];
+        return Err(ImageError::Damaged(match is_image {
+            true => "its format is another; restore it with the release that created it, export there, and import here",
+            false => "it does not start like an image",
+        }));
     }
     let mut total = Xxh3::new();
     let mut rows = 0;

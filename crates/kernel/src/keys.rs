@@ -59,6 +59,8 @@ pub enum Kind {
     Publish = 0x0b,
     /// The counters from which records without rows continue.
     RecordFloor = 0x0c,
+    /// What ends with a session: a claim, a record, or what a user's machine knows of it.
+    Owned = 0x0d,
     /// The state of a user's machine.
     Hosted = 0x0e,
     /// The head of a run.
@@ -82,7 +84,7 @@ impl Kind {
     const COPIED: [Kind; 2] = [Kind::RecordFloor, Kind::CellFloor];
 
     /// All of them, in words.
-    const WORDS: [(Kind, &str); 18] = [
+    const WORDS: [(Kind, &str); 19] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -93,6 +95,7 @@ impl Kind {
         (Kind::FieldIndex, "an index of records"),
         (Kind::Publish, "messages to publish"),
         (Kind::RecordFloor, "the floor of records"),
+        (Kind::Owned, "what sessions own"),
         (Kind::Hosted, "the state of a machine"),
         (Kind::Run, "run"),
         (Kind::RunEvent, "events of run"),
@@ -104,7 +107,7 @@ impl Kind {
     ];
 
     /// Those whose keys have neither a space nor a branch.
-    const WITHOUT_SPACE: [Kind; 4] = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor];
+    const WITHOUT_SPACE: [Kind; 5] = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor, Kind::Owned];
 
     /// Those of a space whose keys do not begin with the group and the name of a thing.
     const WITHOUT_NAME: [Kind; 5] = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];
@@ -125,14 +128,13 @@ enum ShardKind {
     Sessions = 0x09,
     CatalogueMachine = 0x0a,
     RunCounts = 0x0b,
-    Owned = 0x0c,
     Lanes = 0x0d,
     IndexFill = 0x0e,
 }
 
 impl ShardKind {
     /// All of them, in words.
-    const WORDS: [(ShardKind, &str); 13] = [
+    const WORDS: [(ShardKind, &str); 12] = [
         (ShardKind::Applied, "the progress of the store"),
         (ShardKind::CatalogueMeta, CATALOGUE_WORDS),
         (ShardKind::CatalogueSpace, CATALOGUE_WORDS),
@@ -144,7 +146,6 @@ impl ShardKind {
         (ShardKind::RunCounts, "the counts of runs"),
         (ShardKind::MessageCounts, "the counts of messages"),
         (ShardKind::Sessions, "sessions"),
-        (ShardKind::Owned, "what sessions own"),
         (ShardKind::Lanes, "the index of queues"),
     ];
 }

@@ -78,7 +78,7 @@ impl Contracts {
             pushes,
             pushes_at_savepoint,
             hosted,
-            owned: false,
+            owned: Vec::new(),
             expects_damage: *expects_damage,
             delivers: false,
             corrections_left,
@@ -130,13 +130,17 @@ impl Machine for Contracts {
         } else {
             let mut applying = self.applying(state, call, pushes);
             let outcome = hosted::apply(&mut applying);
-            outcome.map(|outcome| (outcome, Execution::Decided { owned: applying.owned }))
+            let owned = std::mem::take(&mut applying.owned);
+            outcome.map(|outcome| match outcome {
+                Answer::Rejected(Rejection::NotHere { .. }) => (outcome, Execution::NotYet),
+                outcome => (outcome, Execution::Decided { owned }),
+            })
         };
         let mut applying = self.applying(state, call, pushes);
         applying.pushes_at_savepoint = pushes_before;
         let (outcome, execution) = match applying.undo_if_damaged(applied)? {
             Ok(applied) => applied,
-            Err(damaged) => (damage::refused(&damaged, &self.catalogue), Execution::Decided { owned: false }),
+            Err(damaged) => (damage::refused(&damaged, &self.catalogue), Execution::Decided { owned: Vec::new() }),
         };
         self.windows.settle();
         outcome.encode_into(answer);
@@ -175,7 +179,7 @@ impl Contracts {
         pushes: &mut Pushes,
     ) -> Result<(Answer, Execution), Halt> {
         let done = |outcomes| Answer::Done { commit: call.commit, outcomes };
-        let decided = |answer| (answer, Execution::Decided { owned: false });
+        let decided = |answer| (answer, Execution::Decided { owned: Vec::new() });
         let body = Body::decode(call.body)?;
         if let Body::Catalogue(change) = &body {
             let changed = self.catalogue.change(change, &self.keys, state);
@@ -210,9 +214,11 @@ impl Contracts {
         let execution = match &answer {
             // Its sender still waits, and repeats it with the same number when something is ready.
             Answer::Done { outcomes, .. } if waits && outcomes.is_empty() => Execution::NotYet,
+            // Another shard decides it, or this one when it owns the bucket.
+            Answer::Rejected(Rejection::NotHere { .. }) => Execution::NotYet,
             // It goes on where this one stopped.
             Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Unfinished] => Execution::NotYet,
-            _ => Execution::Decided { owned: applying.owned },
+            _ => Execution::Decided { owned: std::mem::take(&mut applying.owned) },
         };
         Ok((answer, execution))
     }

@@ -8,16 +8,17 @@
 //!
 //! Keeps: E4 (the store knows that a request was executed exactly as long as its answer is stored).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kv::{DecodeError, Reader, Staging, Writer};
 
 use crate::keys::SessionKeys;
 use crate::limits::{Bound, SessionLimits};
-use crate::machine::{CommandDigest, Halt};
+use crate::machine::{CommandDigest, Halt, OwnedIn};
 
-/// Format 1 had no digests.
-const FORMAT: u8 = 2;
+/// Format 1 had no digests, format 2 no places of what is owned.
+const FORMAT: u8 = 3;
 const OWNED: u8 = 1;
 const BROKEN: u8 = 2;
 
@@ -38,8 +39,10 @@ pub(crate) struct Stored {
 pub(crate) struct Head {
     /// Requests below are not answered any more.
     pub(crate) floor: u64,
-    /// Whether a command of the session has left something that ends with it.
-    pub(crate) owned: bool,
+    /// Where commands of the session have left something that ends with it.
+    owned: BTreeSet<u16>,
+    /// The head stands for one that is lost, so what is owned may be anywhere. Never stored.
+    lost: bool,
     /// Whether it did not acknowledge its pushes, and executes nothing any more.
     pub(crate) broken: bool,
     /// The last push that it got.
@@ -73,8 +76,21 @@ impl Head {
     /// In place of a head that cannot be read, to end its session.
     pub(crate) fn lost() -> Self {
         let mut head = Self::new();
-        head.owned = true;
+        head.lost = true;
         head
+    }
+
+    /// The session owns something in these places now.
+    pub(crate) fn owns(&mut self, places: &[u16]) {
+        self.owned.extend(places);
+    }
+
+    /// Where it may own something.
+    pub(crate) fn owned_in(&self) -> OwnedIn {
+        match self.lost {
+            true => OwnedIn::Anywhere,
+            false => OwnedIn::Places(self.owned.iter().copied().collect()),
+        }
     }
 
     /// Drops what the client no longer waits for.
@@ -167,9 +183,10 @@ impl Head {
     }
 
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        let flags = if self.owned { OWNED } else { 0 } | if self.broken { BROKEN } else { 0 };
+        let flags = if self.owned.is_empty() { 0 } else { OWNED } | if self.broken { BROKEN } else { 0 };
         writer.u8(FORMAT).u8(flags).varint(self.floor);
         writer.varint(self.last_push).varint(self.acknowledged).varint(self.push_bytes).varint(self.sent_entry_us);
+        write_places(writer, &self.owned);
         writer.varint(self.next_page).varint(self.pages.len() as u64);
         for page in &self.pages {
             writer.varint(page.number).varint(page.bytes).varint(page.requests.len() as u64);
@@ -192,12 +209,12 @@ impl Head {
             }
             let mut head = Self {
                 floor: reader.varint()?,
-                owned: flags & OWNED != 0,
                 broken: flags & BROKEN != 0,
                 last_push: reader.varint()?,
                 acknowledged: reader.varint()?,
                 push_bytes: reader.varint()?,
                 sent_entry_us: reader.varint()?,
+                owned: if flags & OWNED != 0 { read_places(&mut reader)? } else { BTreeSet::new() },
                 next_page: reader.varint()?,
                 ..Self::default()
             };
@@ -223,6 +240,30 @@ impl Head {
         self.answers.clear();
         self.pages.clear();
     }
+}
+
+/// The places where a session owns something, if there are any: how many, then each as how much it is above the one before.
+fn write_places(writer: &mut Writer, places: &BTreeSet<u16>) {
+    if places.is_empty() {
+        return;
+    }
+    writer.varint(places.len() as u64);
+    let mut before = 0;
+    for place in places {
+        writer.varint(u64::from(place - before));
+        before = *place;
+    }
+}
+
+fn read_places(reader: &mut Reader<'_>) -> Result<BTreeSet<u16>, DecodeError> {
+    let mut places = BTreeSet::new();
+    let mut before = 0;
+    for _ in 0..reader.varint()? {
+        let place = next_request(before, reader.varint()?)?;
+        places.insert(u16::try_from(place).map_err(|_| DecodeError { what: "a place beyond all places" })?);
+        before = place;
+    }
+    Ok(places)
 }
 
 fn next_request(before: u64, by: u64) -> Result<u64, DecodeError> {
@@ -276,7 +317,14 @@ mod tests {
     /// The bytes of `docs/formats/sessions.md`. A change here is a change of the format.
     #[test]
     fn golden_head() {
-        let mut head = Head { floor: 3, owned: true, last_push: 9, acknowledged: 8, push_bytes: 1, ..Head::new() };
+        let mut head = Head {
+            floor: 3,
+            owned: BTreeSet::from([5, 300]),
+            last_push: 9,
+            acknowledged: 8,
+            push_bytes: 1,
+            ..Head::new()
+        };
         head.pages.push(Page { number: 0, bytes: 5_000, requests: vec![3, 5] });
         head.next_page = 1;
         head.store(300, [2; 16], b"b");
@@ -284,7 +332,7 @@ mod tests {
         let hex = encoded(&head).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (first, second) = ("01".repeat(16), "02".repeat(16));
         let answers = format!("0206{first}0161a602{second}0162");
-        assert_eq!(hex, "02010309080100".to_owned() + "0101008827020302" + &answers);
+        assert_eq!(hex, "03010309080100".to_owned() + "0205a702" + "0101008827020302" + &answers);
         assert_eq!(Head::decode(&encoded(&head)), Ok(head));
     }
 

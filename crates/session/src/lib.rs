@@ -37,7 +37,7 @@ pub use digest::Digester;
 pub use envelope::{Envelope, Sender};
 pub use keys::SessionKeys;
 pub use limits::{Bound, SessionLimits};
-pub use machine::{Call, CommandDigest, Execution, Halt, Machine, SessionEvent, Stamp};
+pub use machine::{Call, CommandDigest, Execution, Halt, Machine, OwnedIn, SessionEvent, Stamp};
 pub use policy::{ImagePolicy, SinceImage};
 pub use pushes::Pushes;
 pub use reply::Reply;

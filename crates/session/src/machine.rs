@@ -34,26 +34,35 @@ pub struct Call<'command> {
 pub type CommandDigest = [u8; 16];
 
 /// The result of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Execution {
     /// It was decided: the same command in the same session gets the same answer from now on.
     Decided {
-        /// Whether it left something that ends with the session that sent it.
-        owned: bool,
+        /// The places where it left something that ends with the session that sent it. What a place is, the machine knows.
+        owned: Vec<u16>,
     },
     /// There was nothing to decide yet, and nothing changed. Sent again, it is executed again.
     NotYet,
 }
 
+/// Where a session may own something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedIn {
+    /// In these places, in their order.
+    Places(Vec<u16>),
+    /// Nobody knows: the row that said so is lost.
+    Anywhere,
+}
+
 /// The start or end of a session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionEvent<'event> {
     /// The session.
     pub session: u64,
     /// The client's description of itself at the start; empty at the end.
     pub capabilities: &'event [(String, Vec<u8>)],
-    /// Whether a command of it has left something that ends with it.
-    pub owned: bool,
+    /// Where commands of it have left something that ends with it.
+    pub owned: OwnedIn,
     /// When.
     pub stamp: Stamp,
     /// The number of the command that caused it.

@@ -9,7 +9,7 @@ use kv::{Staging, Writer};
 use crate::command::{PendingPush, SessionAnswer, SessionCommand};
 use crate::head::Head;
 use crate::limits::{Bound, SessionLimits};
-use crate::machine::{Call, Halt, Machine, SessionEvent, Stamp};
+use crate::machine::{Call, Halt, Machine, OwnedIn, SessionEvent, Stamp};
 use crate::pushes;
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
@@ -81,7 +81,13 @@ impl<M: Machine> SessionMachine<M> {
         self.count.add(state, &self.keys, 1)?;
         self.changed.created.push((session, timeout_us));
         let (stamp, commit) = (call.stamp, call.commit);
-        let event = SessionEvent { session, capabilities: &row.capabilities, owned: false, stamp, commit };
+        let event = SessionEvent {
+            session,
+            capabilities: &row.capabilities,
+            owned: OwnedIn::Places(Vec::new()),
+            stamp,
+            commit,
+        };
         self.machine.on_session_created(state, &event, &mut self.pushes)?;
         self.deliver(state, limits, stamp)?;
         Ok(SessionAnswer::Created(session))
@@ -113,7 +119,7 @@ impl<M: Machine> SessionMachine<M> {
             Err(halt) => return Err(halt),
         };
         let (stamp, commit) = (call.stamp, call.commit);
-        let event = SessionEvent { session, capabilities: &[], owned: head.owned, stamp, commit };
+        let event = SessionEvent { session, capabilities: &[], owned: head.owned_in(), stamp, commit };
         self.machine.on_session_expired(state, &event, &mut self.pushes)?;
         pushes::remove_all(state, &self.keys, session, &head);
         self.changed.pushes -= i64::try_from(head.last_push - head.acknowledged).expect("they are bounded");

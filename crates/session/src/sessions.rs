@@ -161,7 +161,7 @@ impl<M: Machine> SessionMachine<M> {
             Execution::NotYet => {}
             Execution::Decided { owned } => {
                 kept.head.store(envelope.request, digest, &reply.as_slice()[answer_start..]);
-                kept.head.owned |= owned;
+                kept.head.owns(&owned);
                 kept.changed = true;
             }
         }

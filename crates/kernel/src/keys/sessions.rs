@@ -54,16 +54,20 @@ impl Keys {
         SessionKeys::new(self.shard_row(ShardKind::Sessions))
     }
 
-    /// The things a session owns: rows of the shard, next to each other like all rows of sessions.
-    pub fn owned_prefix(&self, session: u64) -> Key {
-        let mut key = self.shard_row(ShardKind::Owned);
+    /// The things a session owns in a bucket.
+    pub fn owned_prefix(&self, bucket: u16, session: u64) -> Key {
+        let mut key = self.owned_of_bucket(bucket);
         key.extend_from_slice(&session.to_be_bytes());
         key
     }
 
-    fn owned_in_bucket(&self, session: u64, bucket: u16, kind: u8) -> Key {
-        let mut key = self.owned_prefix(session);
-        key.extend_from_slice(&bucket.to_be_bytes());
+    /// The prefix of everything that any session owns in a bucket.
+    pub fn owned_of_bucket(&self, bucket: u16) -> Key {
+        self.bucket_prefix(Kind::Owned, bucket)
+    }
+
+    fn owned_by(&self, session: u64, bucket: u16, kind: u8) -> Key {
+        let mut key = self.owned_prefix(bucket, session);
         key.push(kind);
         key
     }
@@ -74,7 +78,7 @@ impl Keys {
             OwnedOf::Claim => CLAIM,
             OwnedOf::Life => LIFE,
         };
-        let mut key = self.owned_in_bucket(session, record.bucket, kind);
+        let mut key = self.owned_by(session, record.bucket, kind);
         key.extend_from_slice(&record.space.to_be_bytes());
         key.extend_from_slice(&record.branch.to_be_bytes());
         push_group(&mut key, record.group);
@@ -84,7 +88,7 @@ impl Keys {
 
     /// Marks that a user's machine has seen a session.
     pub fn member(&self, session: u64, hosted: &HostedId<'_>) -> Key {
-        let mut key = self.owned_in_bucket(session, hosted.bucket, MEMBER);
+        let mut key = self.owned_by(session, hosted.bucket, MEMBER);
         key.extend_from_slice(&hosted.space.to_be_bytes());
         key.extend_from_slice(&hosted.machine.to_be_bytes());
         push_name(&mut key, hosted.group.as_bytes());
@@ -98,11 +102,6 @@ impl Keys {
         key.extend_from_slice(&hosted.machine.to_be_bytes());
         push_name(&mut key, hosted.group.as_bytes());
         key
-    }
-
-    /// The prefix of everything that any session owns.
-    pub fn all_owned(&self) -> Key {
-        self.shard_row(ShardKind::Owned)
     }
 
     /// The state of all users' machines in a bucket.
@@ -129,18 +128,16 @@ pub fn read_hosted_key(key: &[u8]) -> Option<(u32, u16, String, &[u8])> {
     Some((u32::from_be_bytes(*space), u16::from_be_bytes(*machine), group, own))
 }
 
-/// Reads the key after [`Keys::owned_prefix`]: the bucket, and the thing owned there.
-pub fn read_owned_suffix(suffix: &[u8]) -> Option<(u16, Owned)> {
-    let (bucket, rest) = suffix.split_first_chunk::<2>()?;
-    let bucket = u16::from_be_bytes(*bucket);
-    let (kind, rest) = rest.split_first()?;
+/// Reads the key after [`Keys::owned_prefix`].
+pub fn read_owned_suffix(suffix: &[u8]) -> Option<Owned> {
+    let (kind, rest) = suffix.split_first()?;
     let (space, rest) = rest.split_first_chunk::<4>()?;
     let space = u32::from_be_bytes(*space);
     if *kind == MEMBER {
         let (machine, rest) = rest.split_first_chunk::<2>()?;
         let (group, rest) = take_name(rest)?;
         let machine = u16::from_be_bytes(*machine);
-        return rest.is_empty().then_some((bucket, Owned::Member { space, machine, group }));
+        return rest.is_empty().then_some(Owned::Member { space, machine, group });
     }
     let (branch, rest) = rest.split_first_chunk::<4>()?;
     let (group, name, rest) = take_group_and_name(rest)?;
@@ -150,7 +147,7 @@ pub fn read_owned_suffix(suffix: &[u8]) -> Option<(u16, Owned)> {
         LIFE => OwnedOf::Life,
         _ => return None,
     };
-    rest.is_empty().then_some((bucket, Owned::Thing(of, id)))
+    rest.is_empty().then_some(Owned::Thing(of, id))
 }
 
 #[cfg(test)]
@@ -163,19 +160,19 @@ mod tests {
         let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let keys = Keys::new(1, crate::BucketRange::ALL);
         let record = ThingId { bucket: 5, space: 1, branch: 2, group: None, name: "hi" };
-        let prefix = keys.owned_prefix(258);
-        let start = "00000001ffff00000c00000000000001020005".to_owned();
+        let prefix = keys.owned_prefix(5, 258);
+        let start = "0000000100050d0000000000000102".to_owned();
         let claim = keys.owned(258, OwnedOf::Claim, &record);
         let id = OwnedId::from(&record);
         assert_eq!(hex(&claim), start.clone() + "010000000100000002" + "0068690000");
-        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some((5, Owned::Thing(OwnedOf::Claim, id.clone()))));
+        assert_eq!(read_owned_suffix(&claim[prefix.len()..]), Some(Owned::Thing(OwnedOf::Claim, id.clone())));
         let life = keys.owned(258, OwnedOf::Life, &record);
-        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some((5, Owned::Thing(OwnedOf::Life, id))));
+        assert_eq!(read_owned_suffix(&life[prefix.len()..]), Some(Owned::Thing(OwnedOf::Life, id)));
         let hosted = HostedId { bucket: 5, space: 1, machine: 256, group: "g" };
         let member = keys.member(258, &hosted);
         assert_eq!(hex(&member), start + "03000000010100" + "670000");
         let found = Owned::Member { space: 1, machine: 256, group: "g".into() };
-        assert_eq!(read_owned_suffix(&member[prefix.len()..]), Some((5, found)));
+        assert_eq!(read_owned_suffix(&member[prefix.len()..]), Some(found));
         assert_eq!(hex(&keys.hosted(&hosted)), "0000000100050e000000010100670000");
         let own = [&*keys.hosted(&hosted), b"own"].concat();
         assert_eq!(read_hosted_key(&own), Some((1, 256, "g".into(), b"own".as_slice())));

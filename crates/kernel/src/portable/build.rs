@@ -119,9 +119,9 @@ impl<'store> Builder<'store> {
                 Ok(())
             }
             Item::MachineMember { session, space, machine, group } => {
-                let key = shard.keys.member(*session, &shard.hosted(*space, *machine, group)?);
-                shard.state.put(key, b"".as_slice());
-                shard.sessions.insert(*session);
+                let id = shard.hosted(*space, *machine, group)?;
+                shard.state.put(shard.keys.member(*session, &id), b"".as_slice());
+                shard.sessions.insert((*session, id.bucket));
                 Ok(())
             }
             _ => unreachable!("contracts put their own"),
@@ -135,7 +135,9 @@ impl<'store> Builder<'store> {
         shard.applied.hash = hash;
         let (sessions, cluster_us) = (std::mem::take(&mut shard.sessions), shard.applied.stamp.cluster_us);
         shard.applying(|applying| {
-            sessions.iter().for_each(|session| owned::put_ended(applying, cluster_us, *session));
+            for (session, bucket) in &sessions {
+                owned::put_ended(applying, *bucket, cluster_us, *session);
+            }
             Ok(())
         })?;
         shard.contracts.catalogue.write_everything(&shard.keys, &mut shard.state);

@@ -45,7 +45,7 @@ pub(crate) struct NewShard<'store> {
     pub(crate) state: Staging,
     pub(crate) staged_bytes: usize,
     /// Sessions of the original shard. None of them is known here: they have all ended.
-    pub(crate) sessions: BTreeSet<u64>,
+    pub(crate) sessions: BTreeSet<(u64, u16)>,
 }
 
 impl NewShard<'_> {

@@ -34,7 +34,9 @@ pub fn walk<E: From<Halt>>(
     for number in catalogue.buckets_here() {
         bucket(&mut walk, number)?;
     }
-    members(&mut walk)?;
+    for number in catalogue.buckets_here() {
+        members(&mut walk, number)?;
+    }
     Ok(walk.damaged.into_iter().collect())
 }
 
@@ -130,12 +132,11 @@ fn machine_states<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Resu
     })
 }
 
-fn members<E: From<Halt>>(walk: &mut Walking<'_, E>) -> Result<(), E> {
-    let prefix = walk.keys.all_owned();
+fn members<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+    let prefix = walk.keys.owned_of_bucket(bucket);
     walk.rows(&KeyRange::prefix(&prefix), |walk, key, _| {
         let (session, suffix) = key[prefix.len()..].split_first_chunk().ok_or_else(|| foreign("what is owned"))?;
-        let (_, owned) = read_owned_suffix(suffix).ok_or_else(|| foreign("what is owned"))?;
-        match owned {
+        match read_owned_suffix(suffix).ok_or_else(|| foreign("what is owned"))? {
             Owned::Member { space, machine, group } if walk.includes(space) => {
                 let session = u64::from_be_bytes(*session);
                 (walk.take)(&Item::MachineMember { session, space, machine, group: &group })

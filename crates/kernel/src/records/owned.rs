@@ -27,7 +27,7 @@ pub(super) fn update(applying: &mut Applying<'_>, record: &ThingId<'_>, before: 
         if after != 0 {
             let key = applying.keys.owned(after, of, record);
             applying.state.put(key, b"".as_slice());
-            applying.owned = true;
+            applying.owned.push(record.bucket);
         }
     }
 }

@@ -67,7 +67,7 @@ fn step(
 ) -> Result<u32, Halt> {
     match due {
         Due::Send { commit, ordinal } => deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
-        Due::Session(session) => give_back(applying, at_us, *session, steps_max),
+        Due::Session(session) => give_back(applying, bucket, at_us, *session, steps_max),
         Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
     }
 }

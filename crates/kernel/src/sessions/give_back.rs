@@ -6,7 +6,6 @@ use kv::{Key, KeyRange, Order, skip_set_apart};
 use session::Halt;
 
 use super::hosted;
-use super::owned::ended_in;
 use crate::context::Applying;
 use crate::contract::{Contract, OwnedThing};
 use crate::contracts::with_contracts;
@@ -18,13 +17,19 @@ use crate::keys::sessions::{Owned, read_owned_suffix};
 /// others wait meanwhile.
 const STEPS_FOR_ONE: u32 = 3;
 
-/// Releases some of what a session owned. Returns the number of steps.
-pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, steps_max: u32) -> Result<u32, Halt> {
+/// Releases some of what a session owned in a bucket. Returns the number of steps.
+pub(crate) fn give_back(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    at_us: u64,
+    session: u64,
+    steps_max: u32,
+) -> Result<u32, Halt> {
     let limit = (steps_max / STEPS_FOR_ONE).max(1);
-    let found = owned_by(applying, session, limit as usize)?;
-    for (bucket, owned, key) in &found {
+    let found = owned_by(applying, bucket, session, limit as usize)?;
+    for (owned, key) in &found {
         applying.savepoint();
-        let ended = end(applying, *bucket, session, owned);
+        let ended = end(applying, bucket, session, owned);
         if applying.undo_if_damaged(ended)?.is_err() {
             // It cannot be released, and must not keep the others from it.
             applying.state.delete(key.clone());
@@ -33,21 +38,19 @@ pub(crate) fn give_back(applying: &mut Applying<'_>, at_us: u64, session: u64, s
     applying.savepoint();
     let given_back = u32::try_from(found.len()).expect("bounded by the steps");
     if given_back < limit {
-        let bucket = ended_in(applying);
         applying.change_due(DueClock::Cluster, bucket, Keys::due_session_suffix(at_us, session), b"", false);
     }
     Ok((given_back * STEPS_FOR_ONE).max(1))
 }
 
-fn owned_by(applying: &Applying<'_>, session: u64, limit: usize) -> Result<Vec<(u16, Owned, Key)>, Halt> {
-    let prefix = applying.keys.owned_prefix(session);
+fn owned_by(applying: &Applying<'_>, bucket: u16, session: u64, limit: usize) -> Result<Vec<(Owned, Key)>, Halt> {
+    let prefix = applying.keys.owned_prefix(bucket, session);
     let mut found = Vec::new();
     for row in skip_set_apart(applying.state.scan(&KeyRange::prefix(&prefix), Order::Ascending)).take(limit) {
         let (key, _) = row?;
         let owned = read_owned_suffix(&key[prefix.len()..]);
         let unknown = || Halt::Inconsistent(format!("E6: session {session} owns an unknown thing"));
-        let (bucket, owned) = owned.ok_or_else(unknown)?;
-        found.push((bucket, owned, key));
+        found.push((owned.ok_or_else(unknown)?, key));
     }
     Ok(found)
 }

@@ -52,7 +52,7 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
         let member = applying.keys.member(session, &id);
         if applying.state.get(&member)?.is_none() {
             applying.state.put(member, b"".as_slice());
-            applying.owned = true;
+            applying.owned.push(id.bucket);
             let row = staged_session(applying.state, &applying.keys.sessions(), session)?;
             let row = row.ok_or_else(|| Halt::Inconsistent(format!("E1: session {session} has no row")))?;
             let new = NewSession { number: session, capabilities: &row.capabilities };

@@ -200,7 +200,7 @@ pub(crate) struct Reference {
     delivers: bool,
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Sessions that have ended and may own something, by when that was.
-    pub(crate) ended: BTreeSet<(u64, u64)>,
+    pub(crate) ended: BTreeSet<(u64, u64, u16)>,
     /// The state of the users' machine, by space and group.
     pub(crate) machines: BTreeMap<(u32, String), ReferenceCounters>,
     /// Which sessions it knows where, and where some have ended that it knew.
@@ -221,7 +221,7 @@ pub(crate) struct Reference {
     /// The session of the command.
     session: Option<u64>,
     /// Whether the command has left something that ends with its session; perhaps it was refused then.
-    owns_more: bool,
+    owns_more: BTreeSet<u16>,
     /// What the command has pushed.
     pushes: Vec<(u64, Vec<u8>)>,
     /// Sessions that were answered in this entry, what it has changed in sessions, and how many pushes waited before.
@@ -273,7 +273,7 @@ impl Reference {
             members: BTreeSet::new(),
             left: BTreeSet::new(),
             session: None,
-            owns_more: false,
+            owns_more: BTreeSet::new(),
             pushes: Vec::new(),
             answered: Vec::new(),
             changed: ChangedSessions::default(),
@@ -310,7 +310,9 @@ impl Reference {
 
     fn set_record(&mut self, id: &Id, kept: Option<Kept>) {
         let place_before = self.ready_place(id);
-        self.owns_more |= self.owns_more_with(id, kept.as_ref());
+        if self.owns_more_with(id, kept.as_ref()) {
+            self.owns_more.insert(self.bucket(id));
+        }
         let before = match kept {
             Some(kept) => self.records.insert(id.clone(), kept),
             None => self.records.remove(id),

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     pub(crate) pages: BTreeMap<u64, u64>,
     next_page: u64,
     /// It may own something.
-    pub(super) owned: bool,
+    pub(super) owned: BTreeSet<u16>,
     pub(crate) last_push: u64,
     pub(crate) acknowledged: u64,
     /// When each was last sent, and what it is.
@@ -49,7 +49,7 @@ impl Session {
             answers: BTreeMap::new(),
             pages: BTreeMap::new(),
             next_page: 0,
-            owned: false,
+            owned: BTreeSet::new(),
             last_push: 0,
             acknowledged: 0,
             pushes: BTreeMap::new(),

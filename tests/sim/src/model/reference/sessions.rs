@@ -60,13 +60,13 @@ impl Reference {
             return Expected::Busy { bound, max };
         }
         self.session = Some(sender.session);
-        self.owns_more = false;
+        self.owns_more.clear();
         let (expected, decided) = self.execute(drawn);
         let owns_more = std::mem::take(&mut self.owns_more);
         if decided {
             let session = self.sessions.get_mut(&sender.session).expect("a request ends no session");
             session.store(sender.request, asked, bytes_of(&expected, self.commit));
-            session.owned |= owns_more;
+            session.owned.extend(owns_more);
             self.answered.push(sender.session);
         }
         expected
@@ -129,8 +129,8 @@ impl Reference {
                     if let Some(session) = self.sessions.remove(number) {
                         ended += 1;
                         self.changed.expired.push(*number);
-                        if session.owned {
-                            self.ended.insert((self.cluster_us, *number));
+                        for bucket in session.owned {
+                            self.ended.insert((self.cluster_us, *number, bucket));
                         }
                     }
                 }
@@ -202,12 +202,13 @@ impl Reference {
     fn count(&mut self, space: u32, group: &str, body: &[u8]) -> Expected {
         let place = (space, group.to_owned());
         let (session, commit) = (self.session, self.commit);
+        let bucket = self.bucket(&Id::new(space, 0, None, group));
         let counters = self.machines.entry(place.clone()).or_default();
         let mut pushes = Vec::new();
         if let Some(session) = session
             && self.members.insert((session, place))
         {
-            self.owns_more = true;
+            self.owns_more.insert(bucket);
             pushes.extend(counters.begin(session));
         }
         let act = Act::decode(body);
@@ -245,10 +246,11 @@ impl Reference {
         owned
     }
 
-    /// A step of a tick: gives back some of what a session owned that has ended. Gives the number of steps.
-    pub(super) fn give_back_owned(&mut self, at_us: u64, session: u64, steps_max: u32) -> u32 {
+    /// A step of a tick: gives back some of what a session owned in a bucket that has ended. Gives the number of steps.
+    pub(super) fn give_back_owned(&mut self, (at_us, session, bucket): (u64, u64, u16), steps_max: u32) -> u32 {
         let limit = (steps_max / STEPS_FOR_ONE).max(1);
         let mut owned = self.owned(session);
+        owned.retain(|(of, _, _)| *of == bucket);
         owned.truncate(limit as usize);
         for (_, owns, id) in &owned {
             match owns {
@@ -268,7 +270,7 @@ impl Reference {
         }
         let given_back = u32::try_from(owned.len()).expect("bounded by the steps");
         if given_back < limit {
-            self.ended.remove(&(at_us, session));
+            self.ended.remove(&(at_us, session, bucket));
         }
         (given_back * STEPS_FOR_ONE).max(1)
     }

@@ -12,7 +12,7 @@ enum Due {
     Ready(Id),
     Lease(Id),
     Message(super::MessageKey),
-    Session(u64, u64),
+    Session((u64, u64, u16)),
     Run(Id),
 }
 
@@ -42,7 +42,7 @@ impl Reference {
     fn first_by_cluster(&self) -> Option<(u64, Due)> {
         let leases = self.records.iter().filter_map(|(id, kept)| Some((kept.lease_alarm?, id)));
         let lease = leases.min().map(|(at, id)| (at, Due::Lease(id.clone())));
-        let ended = self.ended.first().map(|(at, session)| (*at, Due::Session(*at, *session)));
+        let ended = self.ended.first().map(|ended| (ended.0, Due::Session(*ended)));
         [lease, ended].into_iter().flatten().min()
     }
 
@@ -64,7 +64,7 @@ impl Reference {
     /// Does what is due. Gives the number of steps.
     fn step(&mut self, due: Due, steps_max: u32) -> u32 {
         match due {
-            Due::Session(at_us, session) => return self.give_back_owned(at_us, session, steps_max),
+            Due::Session(ended) => return self.give_back_owned(ended, steps_max),
             Due::Message(key) => self.deliver(key),
             Due::Run(id) => self.step_of_run(&id),
             Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if !self.is_live(id.space, id.branch) => {

@@ -71,12 +71,16 @@ fn hints(instance: &Instance, view: &dyn View, reference: &Reference) -> Result<
 
 /// E6: a row for each thing that ends with a session, and none besides.
 fn owned(instance: &Instance, view: &dyn View, reference: &Reference) -> Result<(), String> {
-    let prefix = instance.keys.all_owned();
     let mut found = BTreeSet::new();
-    for row in view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
-        let (key, _) = row.map_err(text)?;
-        let (session, suffix) = key[prefix.len()..].split_first_chunk::<8>().ok_or("a short key of what is owned")?;
-        let (bucket, owned) = read_owned_suffix(suffix).ok_or("a foreign key of what is owned")?;
+    let rows = |bucket: u16| {
+        let prefix = instance.keys.owned_of_bucket(bucket);
+        let rows = view.scan(&KeyRange::prefix(&prefix), Order::Ascending);
+        rows.map(move |row| row.map(|(key, _)| (bucket, key[prefix.len()..].to_vec())))
+    };
+    for row in (0..reference.buckets.count()).flat_map(rows) {
+        let (bucket, key) = row.map_err(text)?;
+        let (session, suffix) = key.split_first_chunk::<8>().ok_or("a short key of what is owned")?;
+        let owned = read_owned_suffix(suffix).ok_or("a foreign key of what is owned")?;
         let (owns, id) = match owned {
             Owned::Thing(OwnedOf::Claim, id) => (Owns::Claim, id),
             Owned::Thing(OwnedOf::Life, id) => (Owns::Life, id),

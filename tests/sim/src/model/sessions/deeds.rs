@@ -77,7 +77,7 @@ fn name(reference: &Reference, random: &mut Random) -> Vec<u8> {
         0..=3 => format!("counter {}", random.below(40)).into_bytes(),
         4 => Vec::new(),
         5 => vec![random.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 0xff]); 1 + random.index(2)],
-        6 => Keys::new(1, kernel::BucketRange::ALL).owned_prefix(some_session(reference, random)).to_vec(),
+        6 => Keys::new(1, kernel::BucketRange::ALL).owned_prefix(0, some_session(reference, random)).to_vec(),
         _ => {
             let mut name = if random.one_in(2) {
                 Keys::new(1, kernel::BucketRange::ALL).sessions().prefix().to_vec()

@@ -72,9 +72,11 @@ pub(crate) fn check(instance: &Instance, view: &dyn View, reference: &Reference,
 /// sessions owned is given back. They are there from the beginning and stay.
 pub(crate) fn others(instance: &Instance, view: &dyn View, reference: &Reference) -> Result<usize, String> {
     let keys = instance.keys;
-    let mut known = vec![KeyRange::prefix(keys.sessions().prefix()), KeyRange::prefix(&keys.all_owned())];
+    let mut known = vec![KeyRange::prefix(keys.sessions().prefix())];
     known.push(keys.changes_from(0));
-    known.extend((0..reference.buckets.count()).map(|bucket| keys.hosted_of_bucket(bucket)));
+    for bucket in 0..reference.buckets.count() {
+        known.extend([keys.hosted_of_bucket(bucket), KeyRange::prefix(&keys.owned_of_bucket(bucket))]);
+    }
     let mut others = 0;
     for row in view.scan(&keys.all(), Order::Ascending) {
         let (key, _) = row.map_err(text)?;
