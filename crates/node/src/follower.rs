@@ -24,6 +24,7 @@ use crate::opening::Opening;
 use crate::options::Options;
 use crate::parts::Parts;
 use crate::shard::Shard;
+use crate::tenure::Tenure;
 
 /// Bytes of the log read at a time.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -123,10 +124,14 @@ impl Follower {
         }
         let upto = last.index.min(index).max(from);
         opening.begin(upto - from);
-        self.store.accept_unflushed(true);
         while self.at.index < upto {
             let entries = self.parts.log.read(self.parts.place.id, self.at.index + 1, CHUNK_BYTES);
-            for (entry, position) in entries.map_err(|error| from_journal(&error))? {
+            let entries = entries.map_err(|error| from_journal(&error))?;
+            if entries.is_empty() {
+                let (shard, found) = (self.parts.place.id, self.ends()?.last);
+                return Err(from_journal(&JournalError::TailLost { shard, acknowledged: last, found }));
+            }
+            for (entry, position) in entries {
                 if entry.index > upto {
                     break;
                 }
@@ -141,7 +146,6 @@ impl Follower {
                 opening.at(entry.index - from);
             }
         }
-        self.store.accept_unflushed(false);
         Ok(upto - from)
     }
 
@@ -158,8 +162,8 @@ impl Follower {
         let fence = Append { shard: self.parts.place.id, after: self.at, term, payload: &payload };
         let appended = self.parts.log.append_behind(&[fence]).pop();
         match appended.expect("one outcome for one entry") {
-            Ok(_) => {
-                self.follow()?;
+            Ok(position) => {
+                self.follow_until(position.index)?;
                 Ok(true)
             }
             Err(JournalError::Deposed { .. } | JournalError::Unanswered { .. }) => Ok(false),
@@ -167,14 +171,37 @@ impl Follower {
         }
     }
 
-    /// Becomes the owner in a term: applies what is left, and then proposes, answers, and does what is due.
+    /// Becomes the owner of a shard that it has taken with [`fence`](Self::fence), in the same term, until `tenure` ends.
+    ///
+    /// # Errors
+    /// If somebody else has appended since: `NotOwner`.
+    pub fn own_fenced(mut self, term: u64, tenure: Tenure) -> Result<Arc<Shard>, Error> {
+        let last = self.ends()?.last;
+        if last != self.at {
+            let deposed = JournalError::Deposed { shard: self.parts.place.id, after: self.at };
+            return Err(from_journal(&deposed));
+        }
+        self.parts.tenure = Arc::new(tenure);
+        // Whatever is appended from now on is behind this entry, or refused.
+        self.start_owning(term)
+    }
+
+    /// Becomes the owner in a term: applies what is left, and then proposes, answers, and does what is due. For a log that
+    /// nobody else can append to.
     pub fn own(mut self, term: u64) -> Result<Arc<Shard>, Error> {
         let began_us = self.options.clock.monotonic_us();
         let opening = self.options.opening.clone().unwrap_or_default();
+        // It has an end, and without it nothing can be read.
+        self.store.accept_unflushed(true);
         let replayed = self.apply_until(u64::MAX, &opening)?;
+        self.store.accept_unflushed(false);
         let took = Duration::from_micros(self.options.clock.monotonic_us().saturating_sub(began_us));
         let meters = &self.apply.notified.shared.meters;
         meters.opened(self.applied().index, replayed, took);
+        self.start_owning(term)
+    }
+
+    fn start_owning(mut self, term: u64) -> Result<Arc<Shard>, Error> {
         self.apply.replays = false;
         self.set_agenda()?;
         Shard::start(self, term)
@@ -201,8 +228,18 @@ fn position_of(parts: &Parts, applied: u64) -> Result<Position, Error> {
     let Ends { first_kept, last } = log.ends(shard).map_err(|error| from_journal(&error))?;
     let Some(first) = first_kept else {
         let at = Position::without_hash(applied);
-        log.start_after(shard, at).map_err(|error| from_journal(&error))?;
-        return Ok(at);
+        // An empty log begins behind what the first one to use it has. Where it begins already, nobody moves it.
+        if last == Position::START {
+            log.start_after(shard, at).map_err(|error| from_journal(&error))?;
+            return Ok(at);
+        }
+        return match last.index == applied {
+            true => Ok(last),
+            false => Err(inconsistent(format!(
+                "the store has applied entry {applied}, but the journal is empty and begins behind entry {}",
+                last.index
+            ))),
+        };
     };
     if last.index < applied || first > applied + 1 {
         return Err(inconsistent(format!(

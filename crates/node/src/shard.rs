@@ -75,7 +75,8 @@ impl Shard {
 
     /// Starts what an owner has and a follower has not: the journal, the answers, and the threads in the background.
     pub(crate) fn start(follower: Follower, term: u64) -> Result<Arc<Self>, Error> {
-        let Follower { apply, store, quarantine, applied_at_open, at, options, parts } = follower;
+        // First, so that its lock is released last if something fails below.
+        let Follower { parts, apply, store, quarantine, applied_at_open, at, options } = follower;
         let Notified { shared, agenda, outbox, waiters, keeper } = apply.notified.clone();
         let time = Arc::new(Time::new(options.clock.clone(), apply.kernel.applied().stamp));
         let view = store.view().map_err(|error| from_kv(&error))?;
@@ -135,6 +136,11 @@ impl Shard {
             return Err(closed());
         }
         self.access.view()
+    }
+
+    /// Refuses once this node may not answer for the shard any more. For what is answered without a view.
+    pub fn check_tenure(&self) -> Result<(), Error> {
+        self.access.tenure.check(self.clock())
     }
 
     /// The identity of the directory.
@@ -240,7 +246,15 @@ impl Shard {
             return Err(closed());
         }
         self.stop_proposing();
-        let mut apply = self.stop_applying()?;
+        let mut apply = match self.stop_applying() {
+            Ok(apply) => apply,
+            Err(error) => {
+                // Nobody goes on with the store.
+                self.access.store.stop_retrying();
+                self.access.tree.stop_merging();
+                return Err(error);
+            }
+        };
         let parts = locked(&self.parts).take().ok_or_else(closed)?;
         apply.notified = Notified::new(apply.kernel.catalogue().clone());
         apply.replays = true;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journal::memory::MemoryLog;
+use journal::{EntryLog, Position};
 use node::follower::Follower;
 use node::parts::Parts;
 use node::place::ShardPlace;
@@ -77,7 +78,7 @@ fn whoever_appends_the_fence_first_owns_the_shard_and_the_one_before_answers_no_
     fast.follow().unwrap();
     assert!(fast.fence(2).unwrap());
     assert!(!slow.fence(3).unwrap(), "it has not seen the other one's fence");
-    let new = Statehouse::over(fast.own(2).unwrap());
+    let new = Statehouse::over(fast.own_fenced(2, Tenure::always()).unwrap());
     let refused = old.cells().set("round", 7).unwrap_err();
     assert!(is_not_owner(&refused), "{refused}");
     assert!(matches!(&refused, Error::Failed(failure) if failure.outcome == Outcome::NotApplied));
@@ -99,7 +100,7 @@ fn an_owner_steps_down_and_another_takes_over_again_and_again() {
         let mut taking = followers[here].take().unwrap();
         taking.follow().unwrap();
         assert!(taking.fence(term as u64).unwrap());
-        let shard = taking.own(term as u64).unwrap();
+        let shard = taking.own_fenced(term as u64, Tenure::always()).unwrap();
         let house = Statehouse::over(shard.clone());
         write(&house, term as i64);
         let before = image(&house);
@@ -124,4 +125,53 @@ fn a_store_that_has_applied_what_the_log_has_lost_goes_no_further() {
     let refused = other.follow().unwrap_err();
     assert!(is_not_owner(&refused), "{refused}");
     assert!(is_not_owner(&owner.cells().set("round", 2).unwrap_err()));
+}
+
+#[test]
+fn a_fence_is_worth_nothing_once_there_is_another_behind_it() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let mut first = follower(&scratch.path().join("a"), &log);
+    assert!(first.fence(2).unwrap());
+    let mut second = follower(&scratch.path().join("b"), &log);
+    second.follow().unwrap();
+    assert!(second.fence(3).unwrap());
+    let refused = first.own_fenced(2, Tenure::always()).map(|_| ()).unwrap_err();
+    assert!(is_not_owner(&refused), "{refused}");
+    let owner = Statehouse::over(second.own_fenced(3, Tenure::always()).unwrap());
+    write(&owner, 1);
+}
+
+#[test]
+fn an_owner_that_was_deposed_follows_and_can_own_again() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let shard = follower(&scratch.path().join("a"), &log).own(1).unwrap();
+    let old = Statehouse::over(shard.clone());
+    write(&old, 1);
+    let session = old.sessions().open().unwrap().id();
+    let mut other = follower(&scratch.path().join("b"), &log);
+    other.follow().unwrap();
+    assert!(other.fence(2).unwrap());
+    let between = other.own_fenced(2, Tenure::always()).unwrap();
+    write(&Statehouse::over(between.clone()), 2);
+    assert!(is_not_owner(&old.cells().set("round", 3).unwrap_err()));
+    assert!(is_not_owner(&old.sessions().keep_alive(session).unwrap_err()), "it keeps no session alive");
+    let mut again = shard.step_down().unwrap();
+    again.follow().unwrap();
+    assert!(again.fence(3).unwrap());
+    let house = Statehouse::over(again.own_fenced(3, Tenure::always()).unwrap());
+    assert_eq!(house.cells().get("round").unwrap().unwrap().as_integer(), Some(2));
+    write(&house, 4);
+    assert!(is_not_owner(&Statehouse::over(between).cells().set("round", 5).unwrap_err()));
+}
+
+#[test]
+fn a_log_that_begins_somewhere_is_moved_by_nobody() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    log.start_after(ShardPlace::ALONE.id, Position { index: 7, hash: 9 }).unwrap();
+    let options = Options::default();
+    let parts = Parts::beside_log(scratch.path(), ShardPlace::ALONE, Arc::new(log.clone()), Tenure::always(), &options)
+        .unwrap();
+    let refused = Follower::start(parts, &options).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("begins behind entry 7"), "{refused}");
+    assert_eq!(log.ends(ShardPlace::ALONE.id).unwrap().last, Position { index: 7, hash: 9 });
 }

@@ -46,9 +46,11 @@ fn name(image: ImageRef) -> String {
     format!("{IMAGE_BEGINNING}{:020}{IMAGE_END}", image.index)
 }
 
+/// The image in a file that has exactly the name of one: others are somebody else's.
 fn named(path: &Path) -> Option<ImageRef> {
-    let number = path.file_name()?.to_str()?.strip_prefix(IMAGE_BEGINNING)?.strip_suffix(IMAGE_END)?;
-    Some(ImageRef { index: number.parse().ok()? })
+    let found = path.file_name()?.to_str()?;
+    let number = found.strip_prefix(IMAGE_BEGINNING)?.strip_suffix(IMAGE_END)?;
+    Some(ImageRef { index: number.parse().ok()? }).filter(|image| name(*image) == found)
 }
 
 impl ImageStore for FolderImages {
@@ -105,6 +107,7 @@ mod tests {
         let newest = images.newest().expect("readable").expect("there is one");
         images.open(newest).expect("there").read_to_string(&mut content).expect("text");
         assert_eq!(content, "100");
+        std::fs::write(scratch.path().join("images/image-7.shimage"), "somebody else's").expect("written");
         images.forget(0).expect("removed");
         assert_eq!(images.list().expect("readable"), [ImageRef { index: 100 }], "one always stays");
     }

@@ -134,6 +134,7 @@ impl Sessions {
     /// Connects to an existing session. Its next request will have the number `next_request`: earlier requests of its
     /// client must be below, and are answered as before by [`Session::request`].
     pub fn resume(&self, session: u64, next_request: u64) -> Result<Session, Error> {
+        self.shard.check_tenure()?;
         if !self.shard.keeper.connect(session, self.shard.now()) {
             return Err(Rejection::Session(SessionRejection::Expired).into());
         }
@@ -157,6 +158,7 @@ impl Sessions {
 
     /// Keeps a session alive: its timeout starts over. Costs no journal entry.
     pub fn keep_alive(&self, session: u64) -> Result<(), Error> {
+        self.shard.check_tenure()?;
         match self.shard.keeper.contact(session, self.shard.now()) {
             true => Ok(()),
             false => Err(Rejection::Session(SessionRejection::Expired).into()),

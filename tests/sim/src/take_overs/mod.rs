@@ -161,7 +161,7 @@ fn take(mut follower: Follower, term: u64) -> Arc<Shard> {
     loop {
         follower.follow().expect("it follows");
         if follower.fence(term).expect("the log answers") {
-            return follower.own(term).expect("it owns");
+            return follower.own_fenced(term, Tenure::always()).expect("it owns");
         }
     }
 }
