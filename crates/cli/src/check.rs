@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value as JsonValue, json};
 
-use crate::bench::load::{Load, Work};
+use crate::bench::load::{Load, Operation, Work};
 use crate::checks::{self, Checked, number};
 use crate::connection::Connection;
 use crate::exit::Failure;
@@ -122,8 +122,13 @@ impl Perf {
             Size::M => 1_000,
             Size::L => 8_000,
         };
-        let load =
-            Load::new(Work::Set, rate, std::time::Duration::from_secs(self.seconds.max(1)), 16, "statehouse-check/");
+        let load = Load::new(
+            Work::Only(Operation::Set),
+            rate,
+            std::time::Duration::from_secs(self.seconds.max(1)),
+            16,
+            "statehouse-check/",
+        );
         let measured = load.run(reach, connection).await;
         load.clean_up(connection).await?;
         let measured = measured?;

@@ -16,11 +16,12 @@ use statehouse::{DamageEffect, FoundDamage, Statehouse, export, import, owner_on
 use crate::backup::{cannot_write, failed as transfer, listed, refuse_missing};
 use crate::check;
 use crate::checks::{Checked, number};
+use crate::contract::Contract;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::run;
 use crate::table::size;
+use crate::with_contracts;
 
 /// Examine a directory without changing it: journal, store, runs. Exits with 7 if something is wrong.
 ///
@@ -210,6 +211,17 @@ pub(crate) const RESTORE: &str = "leave the directory as it is, and restore a ba
 
 const SALVAGE: &str = "restore a backup elsewhere, or keep everything else: `statehouse doctor DIR --salvage NEW_DIR`";
 
+macro_rules! examine_things {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        /// Examines the things of each contract.
+        fn examine_things(house: &Statehouse) -> impl Iterator<Item = Checked> {
+            [$(<crate::$folder::$noun as Contract>::examine(house)),*].into_iter().flatten()
+        }
+    };
+}
+
+with_contracts!(examine_things);
+
 /// Opens the copy and examines everything in it.
 fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
     let house = match Statehouse::open(copy) {
@@ -238,7 +250,7 @@ fn examine(copy: &Path, checked: &mut Vec<Checked>, found: &mut JsonValue) {
         let said = format!("{} at byte {}: {}; nothing is lost", damage.file, damage.offset, damage.reason);
         checked.push(Checked::new("damage", false, said).next("check the disk, and copy the data to another one"));
     }
-    checked.push(run::replay::check(&house));
+    checked.extend(examine_things(&house));
     if let Ok(status) = house.status() {
         found["commit"] = status.commit.into();
         found["applied_index"] = status.applied_index.into();

@@ -14,9 +14,11 @@ use statehouse::shell::Suggested;
 use statehouse::terminal;
 
 use crate::config::ConfigError;
+use crate::contract::Contract;
 use crate::output::{Format, Output, columns_of};
 use crate::raw_json;
 use crate::table::paragraph;
+use crate::with_contracts;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ const BY_CODE: &[(&str, Exit)] = &[
 ];
 
 /// The safe next step after a refusal.
-enum Next {
+pub(crate) enum Next {
     /// In words.
     Say(&'static str),
     /// A command.
@@ -63,30 +65,34 @@ enum Next {
     CommandWith(&'static str, &'static [&'static str], &'static str),
 }
 
-/// The next step of each code that has its own. All others have a page that explains them.
+/// The next step of each code that has its own and is of no contract. All others have a page that explains them.
 const NEXT: &[(&str, Next)] = &[
-    ("SH-1003", Next::CommandWith("read the cell again, then decide again", &["cell", "get"], "cell")),
     ("SH-1005", Next::Command("list the spaces", &["space", "ls"])),
     ("SH-1006", Next::Command("list the branches", &["branch", "ls"])),
-    ("SH-1014", Next::Command("list the types", &["rec", "type"])),
-    ("SH-1015", Next::CommandWith("see why", &["why", "job"], "record")),
-    ("SH-1017", Next::CommandWith("read the record again, then decide again", &["rec", "get"], "record")),
-    ("SH-1019", Next::CommandWith("read the record again, then decide again", &["rec", "get"], "record")),
     ("SH-1032", Next::Command("check whether the server runs another version", &["version"])),
     ("SH-1060", Next::Say("use the server's address or localhost, or add the name to its setting server.hosts")),
     ("SH-2001", Next::Say("try again in a second")),
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
     ("SH-2023", Next::Command("see what is damaged", &["status"])),
-    ("SH-3003", Next::CommandWith("continue from there", &["run", "tail"], "run")),
-    ("SH-4002", Next::CommandWith("stop working on it; see who has it", &["why", "job"], "record")),
     ("SH-5004", Next::Command("list the sessions", &["session", "ls"])),
 ];
+
+macro_rules! next_steps {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        /// The next step of each code that has its own.
+        fn next_steps() -> impl Iterator<Item = &'static (&'static str, Next)> {
+            [NEXT, $(<crate::$folder::$noun as Contract>::NEXT),*].into_iter().flatten()
+        }
+    };
+}
+
+with_contracts!(next_steps);
 
 /// The next step after a refusal, and its command.
 fn next_of(code: &str, problem: &JsonValue) -> (String, Option<Suggested>) {
     let command = |words: &[&str]| Suggested::new(["statehouse"].iter().chain(words).copied());
-    let found = NEXT.iter().find(|(known, _)| *known == code).map(|(_, next)| next);
+    let found = next_steps().find(|(known, _)| *known == code).map(|(_, next)| next);
     match found {
         Some(Next::Say(next)) => return ((*next).to_owned(), None),
         Some(Next::Command(next, words)) => return ((*next).to_owned(), Some(command(words))),
@@ -372,8 +378,10 @@ mod tests {
         assert_eq!(next(dashed), Some("statehouse why job -- --yes".into()));
         assert_eq!(next(json!({ "code": "SH-4002", "detail": "" })), Some("statehouse explain SH-4002".into()));
         assert_eq!(next(json!({ "code": "SH-1016", "detail": "" })), Some("statehouse explain SH-1016".into()));
-        for (code, _) in NEXT {
+        let mut known = std::collections::BTreeSet::new();
+        for (code, _) in next_steps() {
             assert!(server::errors::page(code).is_some(), "{code} is not a code");
+            assert!(known.insert(code), "{code} has two next steps");
         }
     }
 

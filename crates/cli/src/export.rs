@@ -14,11 +14,13 @@ use wire::routes::EXPORT_CREATE;
 
 use crate::backup::{cannot_write, failed, listed, open, refuse_missing};
 use crate::connection::{Connection, Streaming, serve_command};
+use crate::contract::Contract;
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::reach::Reach;
 use crate::table::{Column, plain, size};
+use crate::with_contracts;
 
 /// Export all data of a store as lines of JSON, with versions, histories and TTLs.
 ///
@@ -50,16 +52,19 @@ pub(crate) struct Import {
     data: PathBuf,
 }
 
-const SHOWN: &[Column] = &[
-    plain("FILE", "file").raw(),
-    plain("BYTES", "bytes"),
-    plain("COMMIT", "commit"),
-    plain("CELLS", "counts.cell"),
-    plain("RECORDS", "counts.record"),
-    plain("RUNS", "counts.run"),
-    plain("EVENTS", "counts.event"),
-    plain("SHA-256", "sha256"),
-];
+macro_rules! columns {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        /// How an export is shown.
+        fn columns() -> Vec<Column> {
+            let mut columns = vec![plain("FILE", "file").raw(), plain("BYTES", "bytes"), plain("COMMIT", "commit")];
+            $(columns.extend(<crate::$folder::$noun as Contract>::EXPORTED);)*
+            columns.push(plain("SHA-256", "sha256"));
+            columns
+        }
+    };
+}
+
+with_contracts!(columns);
 
 impl Export {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -89,7 +94,7 @@ async fn to_file(connection: &Connection, file: &Path, output: &Output) -> Resul
         "sha256": footer["sha256"],
         "missing": footer["missing"].as_array().cloned().unwrap_or_default(),
     });
-    output.card(&found, SHOWN)?;
+    output.card(&found, &columns())?;
     refuse_missing(file, &missing_in(&footer))?;
     output.done(&format!("done: {} in {}", size(bytes), file.display()))
 }
@@ -177,7 +182,7 @@ impl Import {
         progress.done();
         let mut found = shown(&self.file, &imported);
         found["directory"] = self.data.display().to_string().into();
-        output.card(&found, SHOWN)?;
+        output.card(&found, &columns())?;
         refuse_missing(&self.file, &imported.missing)?;
         output.done(&format!("done: imported; serve it: {}", serve_command(&self.data).shell()))
     }

@@ -15,6 +15,7 @@ pub(crate) mod config;
 mod config_command;
 mod connection;
 mod contexts;
+mod contract;
 mod ctx;
 mod doctor;
 mod exit;
@@ -41,6 +42,19 @@ mod table;
 mod txn;
 mod watch;
 mod why;
+
+/// The one list of the contracts: the folder, the noun of its commands, and what `why` explains. Expands a macro with the list.
+macro_rules! with_contracts {
+    ($expand:ident) => {
+        $expand! {
+            cell: Cell {}
+            record: Rec { Job }
+            run: Run { Run }
+        }
+    };
+}
+
+pub(crate) use with_contracts;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -186,6 +200,18 @@ mod tests {
         for verb in command.get_subcommands() {
             each(verb, &format!("{path} {}", verb.get_name()), visit);
         }
+    }
+
+    macro_rules! nouns {
+        ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+            [$(stringify!($folder)),*]
+        };
+    }
+
+    #[test]
+    fn every_contract_is_listed() {
+        let folders: Vec<_> = with_contracts!(nouns).iter().map(|folder| format!("{folder}s")).collect();
+        assert_eq!(folders, contract::CONTRACTS);
     }
 
     #[test]

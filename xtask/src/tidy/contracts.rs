@@ -25,7 +25,6 @@ const LISTED_MAX: usize = 15;
 /// The files outside of the contracts' folders that name a contract.
 const LISTED: &[&str] = &[
     "crates/cli/src/main.rs",
-    "crates/cli/src/why/mod.rs",
     "crates/client/src/lib.rs",
     "crates/contract/src/lib.rs",
     "crates/kernel/src/catalogue/types.rs",
@@ -122,15 +121,16 @@ fn first_name(text: &str) -> Option<(usize, String)> {
         let code = without_strings(line);
         let code = code.split("//").next().unwrap_or_default();
         let imports = code.contains("use ") || code.contains("mod ");
-        let mut rest = code;
+        let (mut before, mut rest) = ("", code);
         while let Some(begin) = rest.find(|letter: char| letter.is_alphanumeric() || letter == '_') {
             let word_and_rest = &rest[begin..];
             let end = word_and_rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
             let (word, after) = word_and_rest.split_at(end.unwrap_or(word_and_rest.len()));
-            if names_contract(word, after, imports) && !(std_cell && word == "Cell") {
+            let of_std = &rest[..begin] == "::" && matches!(before, "std" | "core");
+            if names_contract(word, after, imports) && !of_std && !(std_cell && word == "Cell") {
                 return Some((number + 1, word.to_owned()));
             }
-            rest = after;
+            (before, rest) = (word, after);
         }
     }
     None
@@ -143,7 +143,7 @@ fn names_contract(word: &str, after: &str, imports: bool) -> bool {
             word.strip_prefix(name)
                 .is_some_and(|rest| rest.chars().next().is_none_or(|letter| letter.is_ascii_uppercase()))
         };
-        ((imports || after.starts_with("::")) && word == folders[0]) || types.iter().any(|name| of_type(name))
+        ((imports || after.starts_with("::")) && folders.contains(&word)) || types.iter().any(|name| of_type(name))
     })
 }
 
@@ -176,6 +176,10 @@ mod tests {
         assert_eq!(first_name("let runs = 1;\nuse crate::{cells, keys};"), Some((2, "cells".to_owned())));
         assert_eq!(first_name("pub(crate) mod runs;"), Some((1, "runs".to_owned())));
         assert_eq!(first_name("match op { Op::Cell(_) => {} }"), Some((1, "Cell".to_owned())));
+        assert_eq!(first_name("use crate::record::held;"), Some((1, "record".to_owned())));
+        assert_eq!(first_name("check(run::replay::check(&house))"), Some((1, "run".to_owned())));
+        assert_eq!(first_name("mod cell;"), Some((1, "cell".to_owned())));
+        assert_eq!(first_name("use std::cell::RefCell;\nlet cell = core::cell::OnceCell::new(run.record(1));"), None);
     }
 
     #[test]

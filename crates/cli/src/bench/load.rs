@@ -5,32 +5,135 @@ use std::time::{Duration, Instant};
 
 use client::Client;
 use hdrhistogram::Histogram;
-use statehouse::Value;
-use wire::routes::{RUNS_DELETE, SERVER_LIVE};
+use wire::routes::SERVER_LIVE;
 
 use crate::checks::number;
-use crate::connection::{Ask, Connection};
+use crate::connection::Connection;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::reach::Reach;
-use crate::record;
-use crate::record::bench::Held;
+use crate::with_contracts;
 
-/// Cells to read and write.
-const CELLS: u64 = 256;
-/// Runs to append to.
-const RUNS: u64 = 64;
 /// Latencies are recorded up to an hour, to three digits.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 
 /// The kind of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
+    /// All of them are of one kind.
+    Only(Operation),
+    /// These kinds in turn.
+    Mixed(&'static [Operation]),
+}
+
+impl Work {
+    fn kinds(&self) -> &[Operation] {
+        match self {
+            Work::Only(operation) => std::slice::from_ref(operation),
+            Work::Mixed(operations) => operations,
+        }
+    }
+}
+
+/// One kind of operations; a contract has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Puts, claims and completes a job: three operations in turn.
     Claim,
+    /// Appends an event.
     Append,
+    /// Reads a value.
     Get,
+    /// Writes a value.
     Set,
-    Mixed,
+}
+
+/// The names of the things of a load.
+pub(crate) struct Names {
+    pub(crate) prefix: &'static str,
+    /// Unique per load, so that its data is not mistaken for another's.
+    pub(crate) mark: String,
+}
+
+/// Whose turn it is, and with which operation of the load.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) caller: u64,
+    pub(crate) ticket: u64,
+}
+
+/// A contract as a load.
+pub(crate) trait Benched {
+    /// The kinds of operations that it has.
+    const OPERATIONS: &'static [Operation];
+
+    /// What a caller keeps from one operation to the next.
+    type Kept: Default;
+
+    /// Writes what a load of these kinds of operations will read.
+    async fn prepare(_: &Client, _: &Names, _: &[Operation]) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Runs one operation.
+    async fn operate(
+        client: &Client,
+        names: &Names,
+        operation: Operation,
+        turn: Turn,
+        kept: &mut Self::Kept,
+    ) -> Result<(), Failure>;
+
+    /// Deletes what the load has written.
+    async fn clean_up(client: &Client, names: &Names) -> Result<(), Failure>;
+}
+
+macro_rules! benched {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        /// What a caller keeps from one operation to the next.
+        #[derive(Default)]
+        struct Kept {
+            $($folder: <crate::$folder::$noun as Benched>::Kept,)*
+        }
+
+        async fn prepare(client: &Client, names: &Names, kinds: &[Operation]) -> Result<(), Failure> {
+            $(if has_any::<crate::$folder::$noun>(kinds) {
+                <crate::$folder::$noun as Benched>::prepare(client, names, kinds).await?;
+            })*
+            Ok(())
+        }
+
+        async fn operate(
+            client: &Client,
+            names: &Names,
+            operation: Operation,
+            turn: Turn,
+            kept: &mut Kept,
+        ) -> Result<(), Failure> {
+            $(if has_any::<crate::$folder::$noun>(&[operation]) {
+                let kept = &mut kept.$folder;
+                return <crate::$folder::$noun as Benched>::operate(client, names, operation, turn, kept).await;
+            })*
+            unreachable!("a contract has the operation {operation:?}")
+        }
+
+        async fn clean_up(client: &Client, names: &Names, kinds: &[Operation]) -> Result<(), Failure> {
+            $(if has_any::<crate::$folder::$noun>(kinds) {
+                <crate::$folder::$noun as Benched>::clean_up(client, names).await?;
+            })*
+            Ok(())
+        }
+
+        /// The operations of all contracts.
+        #[cfg(test)]
+        const OPERATIONS: &[&[Operation]] = &[$(<crate::$folder::$noun as Benched>::OPERATIONS),*];
+    };
+}
+
+with_contracts!(benched);
+
+fn has_any<B: Benched>(kinds: &[Operation]) -> bool {
+    B::OPERATIONS.iter().any(|operation| kinds.contains(operation))
 }
 
 /// One measurement: which operations, at what rate, for how long, from how many callers.
@@ -39,9 +142,7 @@ pub(crate) struct Load {
     rate: u64,
     duration: Duration,
     callers: u64,
-    prefix: &'static str,
-    /// Unique per load, so that its data is not mistaken for another's.
-    mark: String,
+    names: Names,
 }
 
 /// The result of a load.
@@ -84,12 +185,12 @@ impl Measured {
 impl Load {
     pub(crate) fn new(work: Work, rate: u64, duration: Duration, callers: u64, prefix: &'static str) -> Self {
         let mark = format!("{}-{}", jiff::Timestamp::now().as_microsecond(), std::process::id());
-        Self { work, rate, duration, callers, prefix, mark }
+        Self { work, rate, duration, callers, names: Names { prefix, mark } }
     }
 
     /// Runs the load. A directory can be opened only once, so its callers share `first`.
     pub(crate) async fn run(&self, reach: &Reach, first: &Connection) -> Result<Measured, Failure> {
-        self.prepare(first).await?;
+        prepare(first.client(), &self.names, self.work.kinds()).await?;
         let mut all = Measured::new();
         let connections: Vec<Connection> = match first.is_remote() {
             true => (0..self.callers).map(|_| reach.connect()).collect::<Result<_, _>>()?,
@@ -120,10 +221,12 @@ impl Load {
     /// One caller: takes the next operation of the plan, waits until it is due, and runs it.
     async fn call(&self, plan: &Plan, client: &Client, caller: u64) -> Result<Measured, Failure> {
         let mut measured = Measured::new();
-        let mut held = None;
+        let mut kept = Kept::default();
+        let kinds = self.work.kinds();
         while let Some((ticket, due)) = plan.take() {
             tokio::time::sleep_until(due.into()).await;
-            match self.operation(client, caller, ticket, &mut held).await {
+            let operation = kinds[usize::try_from(ticket).unwrap_or(0) % kinds.len()];
+            match operate(client, &self.names, operation, Turn { caller, ticket }, &mut kept).await {
                 Ok(()) => measured.done += 1,
                 Err(failure) if failure.exit == Exit::Usage => return Err(failure),
                 Err(failure) => {
@@ -137,82 +240,10 @@ impl Load {
         Ok(measured)
     }
 
-    async fn operation(
-        &self,
-        client: &Client,
-        caller: u64,
-        ticket: u64,
-        held: &mut Option<Held>,
-    ) -> Result<(), Failure> {
-        match (self.work, ticket % 4) {
-            (Work::Get, _) | (Work::Mixed, 0 | 1) => {
-                let name = self.cell(ticket);
-                match client.cells().get(&name).await? {
-                    Some(_) => Ok(()),
-                    None => Err(Failure::new(Exit::NotFound, format!("{name} was written but is missing"))),
-                }
-            }
-            (Work::Set, _) | (Work::Mixed, 2) => {
-                client.cells().set(&self.cell(ticket), written(ticket)?).await?;
-                Ok(())
-            }
-            (Work::Append, _) | (Work::Mixed, _) => {
-                let event = format!(
-                    r#"{{"eventType":"Measured","idempotencyKey":"{}-{ticket}","eventData":{{"ticket":{ticket}}}}}"#,
-                    self.mark
-                );
-                client.runs().append(&self.run_name(ticket), event, None).await?;
-                Ok(())
-            }
-            (Work::Claim, _) => record::bench::next(client, &format!("{}{caller}.", self.jobs()), ticket, held).await,
-        }
-    }
-
-    fn cell(&self, ticket: u64) -> String {
-        format!("{}{}", self.prefix, ticket % CELLS)
-    }
-
-    /// The prefix of the load's jobs.
-    fn jobs(&self) -> String {
-        format!("{}{}.", self.prefix, self.mark)
-    }
-
-    fn run_name(&self, ticket: u64) -> String {
-        format!("{}{}-{}", self.prefix, self.mark, ticket % RUNS)
-    }
-
-    /// Writes the cells that the load will read.
-    async fn prepare(&self, connection: &Connection) -> Result<(), Failure> {
-        if matches!(self.work, Work::Get | Work::Mixed) {
-            for cell in 0..CELLS {
-                connection.client().cells().set(&self.cell(cell), written(0)?).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes the data of the load.
     pub(crate) async fn clean_up(&self, connection: &Connection) -> Result<(), Failure> {
-        if matches!(self.work, Work::Get | Work::Set | Work::Mixed) {
-            for cell in 0..CELLS {
-                connection.client().cells().delete(&self.cell(cell), None).await?;
-            }
-        }
-        if matches!(self.work, Work::Append | Work::Mixed) {
-            for run in 0..RUNS {
-                connection.call(RUNS_DELETE, &[&self.run_name(run)]).ask_if_there().await?;
-            }
-        }
-        if self.work == Work::Claim {
-            record::bench::delete(connection.client(), self.jobs()).await?;
-        }
-        Ok(())
+        clean_up(connection.client(), &self.names, self.work.kinds()).await
     }
-}
-
-/// The value for a cell.
-fn written(ticket: u64) -> Result<Value, Failure> {
-    Value::json(format!("{{\"ticket\":{ticket}}}")).map_err(|error| Failure::other(error.to_string()))
 }
 
 /// The schedule of the operations.
@@ -238,6 +269,14 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_operation_is_of_one_contract() {
+        for operation in [Operation::Claim, Operation::Append, Operation::Get, Operation::Set] {
+            let of = OPERATIONS.iter().filter(|operations| operations.contains(&operation));
+            assert_eq!(of.count(), 1, "{operation:?}");
+        }
+    }
 
     #[test]
     fn operations_are_planned_by_the_rate_and_not_by_the_callers() {

@@ -15,7 +15,7 @@ use serde_json::{Value as JsonValue, json};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::reach::{Reach, duration};
-use load::{Load, Measured, Work};
+use load::{Load, Measured, Operation, Work};
 
 /// Benchmark a store with an open load at a fixed rate, and report latency percentiles.
 ///
@@ -66,11 +66,11 @@ const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
 impl Bench {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         let work = match self.work {
-            What::Claim => Work::Claim,
-            What::Append => Work::Append,
-            What::Get => Work::Get,
-            What::Set => Work::Set,
-            What::Mixed => Work::Mixed,
+            What::Claim => Work::Only(Operation::Claim),
+            What::Append => Work::Only(Operation::Append),
+            What::Get => Work::Only(Operation::Get),
+            What::Set => Work::Only(Operation::Set),
+            What::Mixed => Work::Mixed(&[Operation::Get, Operation::Get, Operation::Set, Operation::Append]),
         };
         if self.rate == 0 || self.callers == 0 || self.duration.is_zero() {
             return Err(Failure::usage("--rate, --callers and --duration must be above 0"));

@@ -9,6 +9,7 @@ use wire::routes::{RECORDS_SCAN, TYPES_LIST};
 use wire::values::PageCursor;
 
 use crate::connection::{Ask, Connection};
+use crate::contract::Held;
 use crate::exit::Failure;
 use crate::table::{Column, Style, column, millis, plain};
 
@@ -16,7 +17,7 @@ use crate::table::{Column, Style, column, millis, plain};
 const LOOKED_AT_MAX: u64 = 20_000;
 
 /// How a held record is shown.
-pub(crate) const COLUMNS: &[Column] = &[
+const COLUMNS: &[Column] = &[
     plain("HOLDS", "name"),
     plain("GROUP", "group").optional(),
     plain("ATTEMPT", "attempt"),
@@ -24,8 +25,18 @@ pub(crate) const COLUMNS: &[Column] = &[
     column("LEASE LEFT", "holder.lease_ms", Style::Millis),
 ];
 
+/// The records that a session holds, and with `ends`, what happens to them when it ends.
+pub(super) async fn held_by(connection: &Connection, session: &str, ends: bool) -> Result<Held, Failure> {
+    let (things, complete) = search(connection, session).await?;
+    let given_back = match ends {
+        true => after_pauses(&things, &pauses(connection, &things).await?),
+        false => String::new(),
+    };
+    Ok(Held { kind: "records", things, complete, columns: COLUMNS, given_back })
+}
+
 /// The records that a session holds, and whether all were searched. Records in groups of other names are not.
-pub(crate) async fn held_by(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
+async fn search(connection: &Connection, session: &str) -> Result<(Vec<JsonValue>, bool), Failure> {
     let (mut held, mut cursor, mut looked_at) = (Vec::new(), None::<PageCursor>, 0);
     loop {
         let query = ScanRecords { limit: Some(1_000), cursor, ..ScanRecords::default() };
@@ -38,11 +49,6 @@ pub(crate) async fn held_by(connection: &Connection, session: &str) -> Result<(V
             return Ok((held, cursor.is_none()));
         }
     }
-}
-
-/// What happens to the records that a session holds, once it ends.
-pub(crate) async fn given_back(connection: &Connection, held: &[JsonValue]) -> Result<String, Failure> {
-    Ok(after_pauses(held, &pauses(connection, held).await?))
 }
 
 /// The back-off of each held record in ms, once its attempt ends with the session, which counts as a failure; none if it has no

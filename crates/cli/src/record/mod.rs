@@ -1,12 +1,13 @@
 //! `rec`: records, the state of jobs.
 //!
 //! - `attempt`: the verbs of an attempt. `types`: record types. `filter`: the tests of a scan.
-//! - `why`: why a job is in its state. `held`: what a session holds. `bench`: jobs as a load.
+//! - `why`: why a job is in its state. `bench`: jobs as a load. `contract`, `held`: records in commands across the contracts.
 
 mod attempt;
-pub(crate) mod bench;
+mod bench;
+mod contract;
 mod filter;
-pub(crate) mod held;
+mod held;
 mod types;
 pub(crate) mod why;
 

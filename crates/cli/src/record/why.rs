@@ -1,5 +1,6 @@
 //! Explains the state of a job.
 
+use clap::Args;
 use serde_json::{Value as JsonValue, json};
 use wire::records::ScanRecords;
 use wire::routes::{RECORDS_READ, RECORDS_SCAN, SESSIONS_READ, TYPES_LIST};
@@ -7,22 +8,32 @@ use wire::routes::{RECORDS_READ, RECORDS_SCAN, SESSIONS_READ, TYPES_LIST};
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::millis;
-use crate::why::{CHANGES, Reasons, Thing, changes, last_of, named, not_there, things, when, with};
+use crate::why::{CHANGES, Reasons, Thing, changes, explain_all, last_of, named, not_there, when, with};
 
-/// Explains everything with the name, in the requested group or in all groups.
-pub(crate) async fn explain(connection: &Connection, name: &str) -> Result<Vec<Reasons>, Failure> {
-    let page = |cursor| {
-        let query = ScanRecords { prefix: Some(name.to_owned()), cursor, ..ScanRecords::default() };
-        connection.call(RECORDS_SCAN, &[]).query(&query)
-    };
-    let mut found = Vec::new();
-    for thing in things(connection, "record", ("records", "name"), page, name).await? {
-        found.push(reasons(connection, &thing).await?);
-    }
-    Ok(found)
+/// Explain a job: who holds it, which attempt, what it waits for. Searches all groups.
+///
+/// Examples:
+///   statehouse why job jobs.import.9001
+///   statehouse why job charge --group order-7
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Job {
+    /// The record's name.
+    name: String,
 }
 
-async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+impl Job {
+    pub(crate) async fn explain(&self, connection: &Connection) -> Result<Vec<Reasons>, Failure> {
+        let page = |cursor| {
+            let query = ScanRecords { prefix: Some(self.name.clone()), cursor, ..ScanRecords::default() };
+            connection.call(RECORDS_SCAN, &[]).query(&query)
+        };
+        let of_one = async |thing: Thing<'_>| reasons(connection, thing).await;
+        explain_all(connection, "record", ("records", "name"), page, &self.name, of_one).await
+    }
+}
+
+async fn reasons(connection: &Connection, thing: Thing<'_>) -> Result<Reasons, Failure> {
     let record = thing.client(connection).call(RECORDS_READ, &[thing.name]).ask_if_there().await?;
     let (history, complete) = changes(connection, "record", |change| thing.is_of(change), thing.name).await?;
     let Some(record) = record else {
@@ -37,7 +48,8 @@ async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, 
         None => None,
     };
     let title = thing.title();
-    let job = Job { title: &title, record: &record, declared: &declared, session: session.as_ref(), history: &history };
+    let job =
+        State { title: &title, record: &record, declared: &declared, session: session.as_ref(), history: &history };
     let (now, waits_for, next) = job.say();
     let mut found = with(&record, "job");
     found["group"] = thing.group.clone().into();
@@ -57,7 +69,8 @@ async fn declared(connection: &Connection, name: &str) -> Result<JsonValue, Fail
     Ok(types.next().cloned().unwrap_or(JsonValue::Null))
 }
 
-struct Job<'a> {
+/// Everything that is known of a job.
+struct State<'a> {
     title: &'a str,
     record: &'a JsonValue,
     declared: &'a JsonValue,
@@ -65,7 +78,7 @@ struct Job<'a> {
     history: &'a [JsonValue],
 }
 
-impl Job<'_> {
+impl State<'_> {
     fn state(&self) -> &str {
         let field = self.declared["state_field"].as_str().unwrap_or("state");
         self.record["fields"][field].as_str().unwrap_or("without a state")

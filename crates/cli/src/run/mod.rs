@@ -1,6 +1,10 @@
-//! `run`: append-only event histories, each with a projection. `why` explains one, `replay` checks those of a directory.
+//! `run`: append-only event histories, each with a projection.
+//!
+//! `why` explains one, `replay` checks those of a directory, `bench` is a load, `contract` is for commands across the contracts.
 
-pub(crate) mod replay;
+mod bench;
+mod contract;
+mod replay;
 pub(crate) mod why;
 
 use std::time::{Duration, Instant};

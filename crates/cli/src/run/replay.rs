@@ -10,7 +10,7 @@ use crate::doctor::RESTORE;
 const RUNS_MAX: usize = 1_000;
 
 /// Whether the projections of all replayed runs match their events.
-pub(crate) fn check(house: &Statehouse) -> Checked {
+pub(super) fn check(house: &Statehouse) -> Checked {
     match replay(house) {
         Ok((replayed, differing, all)) if differing.is_empty() => {
             Checked::new("runs", true, format!("{replayed} of {all} replayed, all match their projections"))

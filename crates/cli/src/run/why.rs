@@ -1,5 +1,6 @@
 //! Explains the state of a run.
 
+use clap::Args;
 use serde_json::{Value as JsonValue, json};
 use wire::routes::{RUNS_EVENTS, RUNS_LIST, RUNS_SNAPSHOT};
 use wire::runs::{ListRuns, ReadEvents};
@@ -7,7 +8,7 @@ use wire::runs::{ListRuns, ReadEvents};
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
 use crate::table::{Column, Style, ago, column, one_line, plain};
-use crate::why::{Reasons, Thing, not_there, things, with};
+use crate::why::{Reasons, Thing, explain_all, not_there, with};
 
 const EVENTS: &[Column] = &[
     column("WHEN", "persistedAt", Style::Ago),
@@ -17,20 +18,30 @@ const EVENTS: &[Column] = &[
     plain("ATTEMPT", "logicalAttemptId"),
 ];
 
-/// Explains everything with the name, in the requested group or in all groups.
-pub(crate) async fn explain(connection: &Connection, name: &str) -> Result<Vec<Reasons>, Failure> {
-    let page = |cursor| {
-        let query = ListRuns { prefix: Some(name.to_owned()), cursor, ..ListRuns::default() };
-        connection.call(RUNS_LIST, &[]).query(&query)
-    };
-    let mut found = Vec::new();
-    for thing in things(connection, "run", ("runs", "runId"), page, name).await? {
-        found.push(reasons(connection, &thing).await?);
-    }
-    Ok(found)
+/// Explain a run: its status, the steps in progress, how long it has been quiet. Searches all groups.
+///
+/// Examples:
+///   statehouse why run order-7
+///   statehouse why run order-7 -o json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Run {
+    /// The run's name.
+    name: String,
 }
 
-async fn reasons(connection: &Connection, thing: &Thing<'_>) -> Result<Reasons, Failure> {
+impl Run {
+    pub(crate) async fn explain(&self, connection: &Connection) -> Result<Vec<Reasons>, Failure> {
+        let page = |cursor| {
+            let query = ListRuns { prefix: Some(self.name.clone()), cursor, ..ListRuns::default() };
+            connection.call(RUNS_LIST, &[]).query(&query)
+        };
+        let of_one = async |thing: Thing<'_>| reasons(connection, thing).await;
+        explain_all(connection, "run", ("runs", "runId"), page, &self.name, of_one).await
+    }
+}
+
+async fn reasons(connection: &Connection, thing: Thing<'_>) -> Result<Reasons, Failure> {
     let client = thing.client(connection);
     let Some(snapshot) = client.call(RUNS_SNAPSHOT, &[thing.name]).ask_if_there().await? else {
         return Err(not_there("run", thing.name, &[]));

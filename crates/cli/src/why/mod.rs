@@ -1,6 +1,6 @@
 //! `why`: who holds a record, run or session, since when, what it waits for, and what happens next.
 //!
-//! Combines what the API reports; `record` and `run` explain their own things with what is here. Keeps: states only what was read, and
+//! Combines what the API reports; contracts explain their own things with what is here. Keeps: states only what was read, and
 //! says when the change feed no longer keeps the rest.
 
 mod session;
@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::reach::Reach;
 use crate::table::{self, Column, Style, column, paragraph, plain};
-use crate::{record, run};
+use crate::with_contracts;
 
 /// Explain the state of a job, a run or a session, and what happens next.
 ///
@@ -33,39 +33,26 @@ pub(crate) struct Why {
     what: What,
 }
 
-#[derive(Subcommand)]
-enum What {
-    /// Explain a job: who holds it, which attempt, what it waits for. Searches all groups.
-    ///
-    /// Examples:
-    ///   statehouse why job jobs.import.9001
-    ///   statehouse why job charge --group order-7
-    #[command(verbatim_doc_comment)]
-    Job {
-        /// The record's name.
-        name: String,
-    },
-    /// Explain a run: its status, the steps in progress, how long it has been quiet. Searches all groups.
-    ///
-    /// Examples:
-    ///   statehouse why run order-7
-    ///   statehouse why run order-7 -o json
-    #[command(verbatim_doc_comment)]
-    Run {
-        /// The run's name.
-        name: String,
-    },
-    /// Explain a session: whether its client is alive, what it holds, what waits for it.
-    ///
-    /// Examples:
-    ///   statehouse why session s-7
-    ///   statehouse why session s-7 -o json
-    #[command(verbatim_doc_comment)]
-    Session {
-        /// The session's id.
-        name: String,
-    },
+macro_rules! what {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        #[derive(Subcommand)]
+        enum What {
+            $($($explained(crate::$folder::why::$explained),)?)*
+            Session(session::Session),
+        }
+
+        impl What {
+            async fn explain(&self, connection: &Connection) -> Result<Vec<Reasons>, Failure> {
+                match self {
+                    $($(What::$explained(explained) => explained.explain(connection).await,)?)*
+                    What::Session(session) => Ok(vec![session.explain(connection).await?]),
+                }
+            }
+        }
+    };
 }
+
+with_contracts!(what);
 
 /// The explanation.
 pub(crate) struct Reasons {
@@ -93,14 +80,7 @@ const PAGES_MAX: usize = 500;
 
 impl Why {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
-        self.reach.run(async |connection| {
-            let reasons = match &self.what {
-                What::Job { name } => record::why::explain(connection, name).await?,
-                What::Run { name } => run::why::explain(connection, name).await?,
-                What::Session { name } => vec![session::reasons(connection, name).await?],
-            };
-            show(reasons, &output)
-        })
+        self.reach.run(async |connection| show(self.what.explain(connection).await?, &output))
     }
 }
 
@@ -155,7 +135,7 @@ impl Reasons {
     }
 }
 
-/// The record or run to explain.
+/// The thing to explain.
 pub(crate) struct Thing<'why> {
     pub(crate) name: &'why str,
     /// Its group; none if the group is its own name.
@@ -185,8 +165,24 @@ impl Thing<'_> {
     }
 }
 
-/// Everything with the name, in the requested group or in all groups.
-pub(crate) async fn things<'why>(
+/// Explains everything with the name, in the requested group or in all groups. `page` lists things of the kind, with their
+/// names in the member `member` of the rows in `key`.
+pub(crate) async fn explain_all(
+    connection: &Connection,
+    kind: &str,
+    (key, member): (&str, &str),
+    page: impl Fn(Option<PageCursor>) -> Call,
+    name: &str,
+    explain: impl AsyncFn(Thing<'_>) -> Result<Reasons, Failure>,
+) -> Result<Vec<Reasons>, Failure> {
+    let mut found = Vec::new();
+    for thing in things(connection, kind, (key, member), page, name).await? {
+        found.push(explain(thing).await?);
+    }
+    Ok(found)
+}
+
+async fn things<'why>(
     connection: &Connection,
     kind: &str,
     (key, member): (&str, &str),

@@ -1,4 +1,9 @@
 //! `cell`: named values with versions and history.
+//!
+//! `bench` is a load, `contract` is for commands across the contracts.
+
+mod bench;
+mod contract;
 
 use clap::{Args, Subcommand};
 use statehouse::Expected;

@@ -1,0 +1,13 @@
+//! Cells in commands across the contracts.
+
+use super::Cell;
+use crate::contract::Contract;
+use crate::exit::Next;
+use crate::table::{Column, plain};
+
+impl Contract for Cell {
+    const NEXT: &'static [(&'static str, Next)] =
+        &[("SH-1003", Next::CommandWith("read the cell again, then decide again", &["cell", "get"], "cell"))];
+
+    const EXPORTED: &'static [Column] = &[plain("CELLS", "counts.cell")];
+}
