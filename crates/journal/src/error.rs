@@ -73,6 +73,19 @@ pub enum JournalError {
         /// The last entry that is there.
         found: Position,
     },
+    /// The shard has another history than the appender: they do not continue the same entries.
+    #[error(
+        "the journal of shard {shard} has history {found:016x}, and the entry to append is of history {appended:016x}; \
+         nothing was appended, stop this owner and open the shard from this journal or from an image of its history"
+    )]
+    OtherHistory {
+        /// The shard.
+        shard: ShardId,
+        /// The history of its entries.
+        found: u64,
+        /// The history of the entry that was refused.
+        appended: u64,
+    },
     /// Somebody else has the directory open.
     #[error("the journal in {path} is open elsewhere")]
     Locked {
@@ -86,7 +99,7 @@ impl JournalError {
     pub fn may_be_appended(&self) -> bool {
         match self {
             Self::NoSpace { .. } | Self::Poisoned { .. } | Self::Locked { .. } => false,
-            Self::Deposed { .. } | Self::TailLost { .. } => false,
+            Self::Deposed { .. } | Self::TailLost { .. } | Self::OtherHistory { .. } => false,
             Self::Io { .. } | Self::Damaged { .. } | Self::Unanswered { .. } => true,
         }
     }

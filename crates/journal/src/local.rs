@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::JournalError;
-use crate::frame::ShardId;
+use crate::frame::{EntryKind, ShardId};
 use crate::log::{Append, EntryLog, Position};
 use crate::meter::{JournalMeter, Meter, now};
 use crate::queue::{Queue, Work};
@@ -80,8 +80,8 @@ pub trait Consumer<C>: Send + 'static {
     /// The payload of an entry that holds `commands`.
     fn seal(&mut self, commands: &[C]) -> Vec<u8>;
 
-    /// The entry is durable.
-    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<C>);
+    /// The entry is durable, here.
+    fn committed(&mut self, at: Position, payload: Vec<u8>, commands: Vec<C>);
 
     /// The commands will not be committed by this process. If they were `written`, they may yet be in the journal
     /// when it is next opened.
@@ -115,6 +115,22 @@ pub enum QueueFull {
     Closed,
 }
 
+/// Who appends to a shard, and behind what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    /// The shard.
+    pub shard: ShardId,
+    /// The last entry that the owner has applied. The journal does not ask the log for its end: an entry that somebody else
+    /// has appended since would then be passed over, and the owner would go on without it.
+    pub after: Position,
+    /// The term of the owner.
+    pub term: u64,
+    /// The node that owns the shard; 0 in a library.
+    pub node: u64,
+    /// The history of the shard that the owner has applied, and continues.
+    pub history: u64,
+}
+
 /// The journal of one process.
 pub struct LocalJournal<C: Queued> {
     queue: Arc<Queue<C>>,
@@ -124,26 +140,20 @@ pub struct LocalJournal<C: Queued> {
 }
 
 impl<C: Queued> LocalJournal<C> {
-    /// Starts the writer thread for one shard. Its first entry is appended behind `after`, in a term.
-    ///
-    /// `after` is the last entry that the owner has applied. The journal does not ask the log for its end: an entry that
-    /// somebody else has appended since would then be passed over, and the owner would go on without it.
+    /// Starts the writer thread of an owner. Its first entry is appended behind [`Ownership::after`].
     pub fn start(
         log: Arc<dyn EntryLog>,
-        shard: ShardId,
-        after: Position,
-        term: u64,
+        owner: Ownership,
         options: &LocalOptions,
         consumer: impl Consumer<C>,
     ) -> Result<Self, JournalError> {
         let queue = Arc::new(Queue::new(options));
         let failure = Arc::new(Mutex::new(None));
-        let meter = Arc::new(Meter::new(after.index));
+        let meter = Arc::new(Meter::new(owner.after.index));
         let writer = Writer {
             log,
-            shard,
-            term,
-            last: after,
+            owner,
+            last: owner.after,
             options: options.clone(),
             queue: queue.clone(),
             failure: failure.clone(),
@@ -204,8 +214,7 @@ impl<C: Queued> Drop for LocalJournal<C> {
 
 struct Writer<C: Queued, K> {
     log: Arc<dyn EntryLog>,
-    shard: ShardId,
-    term: u64,
+    owner: Ownership,
     /// The entry that the next one is appended behind.
     last: Position,
     options: LocalOptions,
@@ -242,7 +251,7 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
                     watermark_stale = true;
                 }
                 Work::Cut(first_kept) => {
-                    watermark_stale |= put_off_without_room(self.log.cut(self.shard, first_kept))?;
+                    watermark_stale |= put_off_without_room(self.log.cut(self.owner.shard, first_kept))?;
                     self.check_size();
                 }
                 Work::Nothing => {}
@@ -259,13 +268,14 @@ impl<C: Queued, K: Consumer<C>> Writer<C, K> {
     fn append(&mut self, commands: Vec<C>) -> Result<(), JournalError> {
         let payload = self.consumer.seal(&commands);
         let began = now();
-        let entry = Append { shard: self.shard, after: self.last, term: self.term, payload: &payload };
+        let (Ownership { shard, term, node, history, .. }, kind) = (self.owner, EntryKind::COMMANDS);
+        let entry = Append { shard, after: self.last, kind, term, node, history, payload: &payload };
         let appended = self.log.append_behind(&[entry]).pop().expect("an answer for each entry");
         match appended {
             Ok(position) => {
                 self.last = position;
                 self.meter.synced(position.index, began.elapsed());
-                self.consumer.committed(position.index, payload, commands);
+                self.consumer.committed(position, payload, commands);
                 self.check_size();
                 Ok(())
             }

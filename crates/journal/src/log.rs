@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::error::JournalError;
-use crate::frame::{Entry, HASH_BYTES, HEADER_BYTES, ShardId};
+use crate::frame::{Entry, EntryKind, HEADER_BYTES, ShardId, TRAILER_BYTES};
 
 /// Where an entry is in its shard, and that it is this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,8 +38,15 @@ pub struct Append<'payload> {
     pub shard: ShardId,
     /// The last entry, as far as the appender knows.
     pub after: Position,
+    /// What it is for.
+    pub kind: EntryKind,
     /// The term of the appender.
     pub term: u64,
+    /// The node that appends it; 0 in a library.
+    pub node: u64,
+    /// The history of the shard that the appender continues. The first entry decides for the shard, or
+    /// [`EntryLog::start_after`] does.
+    pub history: u64,
     /// The payload.
     pub payload: &'payload [u8],
 }
@@ -54,7 +61,7 @@ pub struct Ends {
 }
 
 /// The bytes that an entry takes beside its payload, at most, where [`EntryLog::read`] counts them.
-pub const ENTRY_OVERHEAD_BYTES_MAX: usize = HEADER_BYTES + HASH_BYTES;
+pub const ENTRY_OVERHEAD_BYTES_MAX: usize = HEADER_BYTES + TRAILER_BYTES;
 
 /// Keeps the entries of many shards.
 ///
@@ -64,6 +71,7 @@ pub const ENTRY_OVERHEAD_BYTES_MAX: usize = HEADER_BYTES + HASH_BYTES;
 /// - J3: opening never loses what was durable. A log that is not alone in that says [`JournalError::TailLost`].
 /// - J4: after a failed write or sync nothing more is appended.
 /// - J6: an entry is appended only behind the entry that [`Append::after`] names, and at most one entry is ever behind it.
+///   All entries of a shard have one history; one of another is refused ([`JournalError::OtherHistory`]).
 /// - J7: when an append fails, the entry is not in the log and never will be, unless the error
 ///   [may have written it](JournalError::may_be_appended). Then the next section holds.
 /// - Without room for an append, [`JournalError::NoSpace`] is returned and the next one is tried. What
@@ -92,9 +100,9 @@ pub trait EntryLog: Send + Sync {
     /// The first and the last entry of a shard.
     fn ends(&self, shard: ShardId) -> Result<Ends, JournalError>;
 
-    /// Sets where a shard without entries starts: after an image, entries continue after what it covers. Holds until the
-    /// log is closed, or until the first append.
-    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError>;
+    /// Sets where a shard without entries starts, and its history: after an image, entries continue after what it covers.
+    /// Holds until the log is closed, or until the first append.
+    fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError>;
 
     /// Discards the entries of `shard` before `first_kept`. The last entry is always kept.
     fn cut(&self, shard: ShardId, first_kept: u64) -> Result<(), JournalError>;
@@ -132,8 +140,13 @@ pub struct Verified {
     pub payload_bytes: u64,
 }
 
-/// An entry is appended behind the last one, or not at all (J6).
-pub(crate) fn check_behind(shard: ShardId, after: Position, found: Position) -> Result<(), JournalError> {
+/// An entry is appended behind the last one and in its history, or not at all (J6). The history comes first: whoever has
+/// another one cannot go on from the entries of this one.
+pub(crate) fn check_behind(append: &Append<'_>, found: Position, history: Option<u64>) -> Result<(), JournalError> {
+    let Append { shard, after, .. } = *append;
+    if let Some(found) = history.filter(|history| *history != append.history) {
+        return Err(JournalError::OtherHistory { shard, found, appended: append.history });
+    }
     if after.index > found.index {
         return Err(JournalError::TailLost { shard, acknowledged: after, found });
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::error::JournalError;
-use crate::frame::{Entry, ShardId};
+use crate::frame::{Entry, EntryKind, ShardId};
 use crate::log::{Append, Ends, EntryLog, Position, Verified, check_behind};
 
 /// What a [`MemoryLog`] does now and then.
@@ -72,10 +72,11 @@ enum Fate {
 /// ```
 /// # use statehouse_journal as journal;
 /// use journal::memory::MemoryLog;
-/// use journal::{Append, EntryLog, JournalError, Position};
+/// use journal::{Append, EntryKind, EntryLog, JournalError, Position};
 ///
 /// let log = MemoryLog::default();
-/// let first = Append { shard: 1, after: Position::START, term: 1, payload: b"one" };
+/// let kind = EntryKind::COMMANDS;
+/// let first = Append { shard: 1, after: Position::START, kind, term: 1, node: 0, history: 7, payload: b"one" };
 /// let position = log.append_behind(&[first]).remove(0)?;
 /// assert_eq!(position.index, 1);
 /// // At most one entry is ever behind another (J6).
@@ -102,8 +103,23 @@ struct LateAppend {
     due_at_call: u64,
     shard: ShardId,
     after: Position,
+    kind: EntryKind,
     term: u64,
+    node: u64,
+    history: u64,
     payload: Vec<u8>,
+}
+
+impl LateAppend {
+    fn new(append: &Append<'_>, due_at_call: u64) -> Self {
+        let Append { shard, after, kind, term, node, history, payload } = *append;
+        Self { due_at_call, shard, after, kind, term, node, history, payload: payload.to_vec() }
+    }
+
+    fn append(&self) -> Append<'_> {
+        let Self { shard, after, kind, term, node, history, ref payload, .. } = *self;
+        Append { shard, after, kind, term, node, history, payload }
+    }
 }
 
 impl State {
@@ -112,8 +128,8 @@ impl State {
         let calls = self.calls;
         for due in self.late.extract_if(.., |late| late.due_at_call <= calls) {
             let found = self.shards.entry(due.shard).or_default();
-            if found.last() == due.after {
-                found.push(due.shard, due.term, &due.payload);
+            if found.check(&due.append()).is_ok() {
+                found.push(&due.append());
             }
         }
     }
@@ -123,6 +139,8 @@ impl State {
 struct Shard {
     /// What the first entry is behind.
     start: Position,
+    /// None if nobody has said yet.
+    history: Option<u64>,
     entries: VecDeque<(Entry, Position)>,
 }
 
@@ -135,13 +153,19 @@ impl Shard {
         self.entries.front().map(|(entry, _)| entry.index)
     }
 
+    fn check(&self, append: &Append<'_>) -> Result<(), JournalError> {
+        check_behind(append, self.last(), self.history)
+    }
+
     /// Adds an entry behind the last one.
-    fn push(&mut self, shard: ShardId, term: u64, payload: &[u8]) -> Position {
-        let after = self.last();
+    fn push(&mut self, append: &Append<'_>) -> Position {
+        let Append { shard, after, kind, term, node, history, payload } = *append;
         let index = after.index + 1;
         let durable = self.first_kept().map_or(0, |_| after.index);
-        let entry = Entry { index, shard, term, durable, previous_hash: after.hash, payload: payload.to_vec() };
-        let position = Position { index, hash: entry.encode(0).1 };
+        let payload = payload.to_vec();
+        let entry = Entry { index, shard, kind, term, node, history, durable, previous_hash: after.hash, payload };
+        let position = Position { index, hash: entry.hash() };
+        self.history = Some(history);
         self.entries.push_back((entry, position));
         position
     }
@@ -185,21 +209,21 @@ impl MemoryLog {
     }
 
     fn append(&self, append: &Append<'_>) -> Result<Position, JournalError> {
-        let Append { shard, after, term, payload } = *append;
+        let Append { shard, after, .. } = *append;
         let mut state = self.begin_call();
         state.appends += 1;
         let fate = self.habits.fate(state.appends);
         let found = state.shards.entry(shard).or_default();
-        check_behind(shard, after, found.last())?;
+        found.check(append)?;
         match fate {
-            Fate::Answered => return Ok(found.push(shard, term, payload)),
+            Fate::Answered => return Ok(found.push(append)),
             Fate::Appended => {
-                found.push(shard, term, payload);
+                found.push(append);
             }
             Fate::Lost => {}
             Fate::Late { calls } => {
                 let due_at_call = state.calls + calls;
-                state.late.push(LateAppend { due_at_call, shard, after, term, payload: payload.to_vec() });
+                state.late.push(LateAppend::new(append, due_at_call));
             }
         }
         Err(JournalError::Unanswered { shard, after })
@@ -243,14 +267,14 @@ impl EntryLog for MemoryLog {
             .map_or(Ends::default(), |shard| Ends { first_kept: shard.first_kept(), last: shard.last() }))
     }
 
-    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError> {
+    fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {
         let mut state = self.begin_call();
         let found = state.shards.entry(shard).or_default();
         if !found.entries.is_empty() {
             let what = "cannot set the start of a shard that already has entries";
             return Err(JournalError::damaged(format!("shard {shard}"), what));
         }
-        found.start = at;
+        (found.start, found.history) = (at, Some(history));
         Ok(())
     }
 
@@ -284,7 +308,7 @@ impl EntryLog for MemoryLog {
                 let follows = before.is_none_or(|before: Position| {
                     (before.index + 1, before.hash) == (entry.index, entry.previous_hash)
                 });
-                if !follows || entry.encode(0).1 != position.hash {
+                if !follows || entry.hash() != position.hash {
                     let place = format!("shard {shard}, entry {}", entry.index);
                     return Err(JournalError::damaged(place, "it does not follow the previous entry"));
                 }

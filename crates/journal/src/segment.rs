@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, SEGMENT_HEADER_BYTES};
 use crate::disk::DiskFile;
 use crate::error::JournalError;
+use crate::file_place::FilePlace;
 
 /// Bytes read at a time while batches are walked: few where batches are large, as only their headers are needed, and
 /// many where they are small.
@@ -51,7 +52,12 @@ impl<F: DiskFile> Segment<F> {
     /// The header of the batch at `offset`, if there is one.
     pub(crate) fn header_at(&self, window: &mut Window, offset: u64, id: u64) -> io::Result<Option<BatchHeader>> {
         let bytes = window.get(self, offset, BATCH_HEADER_BYTES)?;
-        Ok(BatchHeader::decode(bytes, id, self.number, offset))
+        Ok(BatchHeader::decode(bytes, self.place(id, offset)))
+    }
+
+    /// A place in it, in the journal with this id.
+    pub(crate) fn place(&self, id: u64, offset: u64) -> FilePlace {
+        FilePlace { id, segment: self.number, offset }
     }
 
     /// Reads the entries of a batch into `body`; fewer bytes if the file ends before.

@@ -21,13 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::JournalError;
-use crate::frame::{Place, ShardId};
-use crate::log::{Position, check_behind};
+use crate::frame::{EntryKind, Place, ShardId};
+use crate::log::{Append, Position, check_behind};
 use crate::segment::Segment;
 use crate::shard_index::{SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
 
 use sizes::PublishedSizes;
+use write::Framed;
 
 /// Sizes of the files.
 #[derive(Clone, Debug)]
@@ -86,6 +87,8 @@ struct State<D: Disk> {
     failure: Option<String>,
     /// Where a batch is put together: room for a segment's header, then the batch.
     buffer: Vec<u8>,
+    /// The entries in the buffer.
+    framed: Vec<Framed>,
 }
 
 impl SegmentFiles<RealDisk> {
@@ -136,8 +139,8 @@ impl<D: Disk> SegmentFiles<D> {
         let entry = self.last_entry_in(&segment, place.offset, shard, last_index)?;
         drop(segment);
         state.begin_batch();
-        let hash = entry.place().encode(&entry.payload, self.id, &mut state.buffer);
-        let header = state.end_batch(shard, last_index, &[hash], self.id);
+        state.add_frame(&entry.place(), &entry.payload);
+        let header = state.end_batch(shard, last_index, self.id);
         match self.write_batch(state, header) {
             Ok(place) => state.shard(shard).add(place, last_index),
             // Without space, the old segments stay.
@@ -203,27 +206,30 @@ impl<D: Disk> State<D> {
 }
 
 impl<D: Disk> SegmentFiles<D> {
-    /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first.
+    /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first. They are commands of
+    /// this process; the history of a shard that has none is the journal's id.
     pub fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
-        let last = self.append_after(None, shard, term, payloads)?;
-        Ok(last.index + 1 - payloads.len() as u64)
+        let mut state = self.lock();
+        let index = state.shards.get(&shard);
+        let after = index.map_or(Position::START, ShardIndex::last);
+        let history = index.and_then(|index| index.history).unwrap_or(self.id);
+        let kind = EntryKind::COMMANDS;
+        let entry = Append { shard, after, kind, term, node: 0, history, payload: &[] };
+        self.append_payloads(&mut state, &entry, payloads)?;
+        Ok(after.index + 1)
     }
 
-    /// The same, if `after` is the last entry. Returns where the last one is.
-    fn append_after(
+    /// Appends payloads, each in an entry like `entry`, if that is behind the last one. Returns where the last one is.
+    fn append_payloads(
         &self,
-        after: Option<Position>,
-        shard: ShardId,
-        term: u64,
+        state: &mut State<D>,
+        entry: &Append<'_>,
         payloads: &[&[u8]],
     ) -> Result<Position, JournalError> {
-        let mut state = self.lock();
-        let state = &mut *state;
+        let Append { shard, after: _, kind, term, node, history, payload: _ } = *entry;
         let index = state.shards.get(&shard);
         let found = index.map_or(Position::START, ShardIndex::last);
-        if let Some(after) = after {
-            check_behind(shard, after, found)?;
-        }
+        check_behind(entry, found, index.and_then(|index| index.history))?;
         let last = found.index;
         let first_index = last + 1;
         if payloads.is_empty() {
@@ -241,21 +247,18 @@ impl<D: Disk> SegmentFiles<D> {
             reserved.map_err(|error| state.fail_unless_no_space(JournalError::no_room_or_io(action, &error)))?;
         }
         state.begin_batch();
-        let mut hashes = Vec::with_capacity(payloads.len());
         for (index, payload) in (first_index..).zip(payloads) {
-            state.pad();
-            let place = Place { index, shard, term, durable, previous_hash };
-            previous_hash = place.encode(payload, self.id, &mut state.buffer);
-            hashes.push(previous_hash);
+            let place = Place { index, shard, kind, term, node, history, durable, previous_hash };
+            previous_hash = state.add_frame(&place, payload);
         }
-        let header = state.end_batch(shard, first_index, &hashes, self.id);
+        let header = state.end_batch(shard, first_index, self.id);
         // A hole would make the directory impossible to open, so it is ruled out here (J2).
         let follows = state.shards.get(&shard).is_none_or(|index| index.follows(first_index, header.entries));
         assert!(follows, "J2: {last} then {first_index}");
         let place = self.write_batch(state, header)?;
         let index = state.shard(shard);
         index.add(place, header.last_index());
-        index.last_hash = previous_hash;
+        (index.last_hash, index.history) = (previous_hash, Some(history));
         let appended = index.last();
         let oldest = index.oldest().filter(|_| !index.rests());
         state.include(oldest);

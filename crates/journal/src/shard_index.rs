@@ -28,14 +28,16 @@ pub(crate) struct ShardIndex {
     pub(crate) first_index: u64,
     pub(crate) last_index: u64,
     pub(crate) last_hash: u64,
+    /// The history of its entries; none if nobody has said yet.
+    pub(crate) history: Option<u64>,
     /// Oldest first; empty if there are no entries yet.
     places: VecDeque<BatchPlace>,
 }
 
 impl ShardIndex {
-    /// A shard without entries, whose first one will be behind `at`.
-    pub(crate) fn starting_after(at: Position) -> Self {
-        Self { last_index: at.index, last_hash: at.hash, ..Self::default() }
+    /// A shard without entries, whose first one will be behind `at` in a history.
+    pub(crate) fn starting_after(at: Position, history: u64) -> Self {
+        Self { last_index: at.index, last_hash: at.hash, history: Some(history), ..Self::default() }
     }
 
     /// The last entry, or what the first one will be behind.

@@ -31,7 +31,7 @@ pub(crate) fn evidence_in<F: DiskFile>(
     while let Some(found) = find_either(bytes, position) {
         position = found + ALIGNMENT;
         let offset = from + found as u64;
-        if let Some(header) = BatchHeader::decode(&bytes[found..], id, segment.number, offset) {
+        if let Some(header) = BatchHeader::decode(&bytes[found..], segment.place(id, offset)) {
             let BatchHeader { first_index, shard, .. } = header;
             let what = format!(
                 "entry {first_index} of shard {shard} is in a batch of its own behind the damage, so what is damaged was \
@@ -39,7 +39,12 @@ pub(crate) fn evidence_in<F: DiskFile>(
             );
             return Ok(Some(Evidence { offset, what }));
         }
-        let frame = found.checked_sub(MAGIC_OFFSET).and_then(|start| Frame::decode(&bytes[start..], id).ok());
+        // Only what was written to this place: a copy of an entry, or one from an earlier use of the file, may name an entry
+        // as durable that was never here.
+        let frame = found.checked_sub(MAGIC_OFFSET).and_then(|start| {
+            let at = segment.place(id, from + start as u64);
+            Frame::decode_at(&bytes[start..], at).ok()
+        });
         if let Some(Frame { place, .. }) = frame {
             let kept = last_kept(place.shard);
             if place.durable > kept {

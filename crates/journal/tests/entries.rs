@@ -70,7 +70,7 @@ fn appending_nothing_changes_nothing() {
     let files = create(directory.path());
     assert_eq!(files.append(1, 1, &[]), Ok(1));
     assert_eq!(files.last_index(1), None);
-    files.start_after(1, Position::without_hash(10)).unwrap();
+    files.start_after(1, Position::without_hash(10), ID).unwrap();
     assert_eq!(files.append(1, 1, &[]), Ok(11));
     assert_eq!(files.append(1, 1, &[b"first"]), Ok(11));
 }
@@ -124,10 +124,10 @@ fn a_creation_that_was_cut_short_can_be_repeated() {
 fn start_after_places_the_first_entry_of_an_empty_shard() {
     let directory = tempfile::tempdir().unwrap();
     let files = create(directory.path());
-    files.start_after(4, Position::without_hash(100)).unwrap();
+    files.start_after(4, Position::without_hash(100), ID).unwrap();
     assert_eq!((files.first_index(4), files.last_index(4)), (None, None));
     assert_eq!(files.append(4, 1, &[b"a", b"b"]), Ok(101));
-    assert!(files.start_after(4, Position::without_hash(200)).is_err(), "the shard has entries now");
+    assert!(files.start_after(4, Position::without_hash(200), ID).is_err(), "the shard has entries now");
     drop(files);
     let files = open(directory.path());
     assert_eq!((files.first_index(4), files.last_index(4)), (Some(101), Some(102)));
@@ -140,12 +140,12 @@ fn start_after_places_the_first_entry_of_an_empty_shard() {
 fn a_start_without_an_entry_leaves_a_journal_that_opens() {
     let directory = tempfile::tempdir().unwrap();
     let files = create(directory.path());
-    files.start_after(4, Position::without_hash(100)).unwrap();
+    files.start_after(4, Position::without_hash(100), ID).unwrap();
     files.settle().unwrap();
     drop(files);
     let files = open(directory.path());
     assert_eq!(files.last_index(4), None);
-    files.start_after(4, Position::without_hash(100)).unwrap();
+    files.start_after(4, Position::without_hash(100), ID).unwrap();
     assert_eq!(files.append(4, 1, &[b"a"]), Ok(101));
 }
 

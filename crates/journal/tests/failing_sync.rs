@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use failing_disk::{Call, EIO, ENOSPC, FailingDisk, Plan};
 use statehouse_journal::{
-    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Position, QueueFull, Queued, SegmentFiles,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Ownership, Position, QueueFull, Queued, SegmentFiles,
     SegmentOptions,
 };
 
@@ -46,9 +46,9 @@ impl Consumer<Number> for Listener {
         commands.iter().flat_map(|command| command.0.to_le_bytes()).collect()
     }
 
-    fn committed(&mut self, index: u64, _: Vec<u8>, commands: Vec<Number>) {
+    fn committed(&mut self, at: Position, _: Vec<u8>, commands: Vec<Number>) {
         let numbers = numbers(commands);
-        self.0.lock().unwrap().push(Heard::Committed { index, numbers });
+        self.0.lock().unwrap().push(Heard::Committed { index: at.index, numbers });
     }
 
     fn lost(&mut self, commands: Vec<Number>, written: bool, _: &JournalError) {
@@ -92,7 +92,8 @@ fn recovered(directory: &Path) -> Vec<u64> {
 /// A journal on an empty log.
 fn start(files: SegmentFiles<FailingDisk>, heard: &Listener) -> LocalJournal<Number> {
     let options = LocalOptions::default();
-    LocalJournal::start(Arc::new(files), SHARD, Position::START, 1, &options, heard.clone()).unwrap()
+    let owner = Ownership { shard: SHARD, after: Position::START, term: 1, node: 0, history: ID };
+    LocalJournal::start(Arc::new(files), owner, &options, heard.clone()).unwrap()
 }
 
 fn run_until_failure(directory: &Path, fail_after: u64, count: u64) -> (Vec<Heard>, u64, Arc<Plan>, u64) {

@@ -1,4 +1,4 @@
-//! A journal written in format 2 can always be opened: `fixtures/journal-v2` holds exactly these entries.
+//! A journal written in format 3 can always be opened: `fixtures/journal-v3` holds exactly these entries.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ const ID: u64 = 0x6a6f_7572_6e61_6c31;
 const SHARDS: [(u64, u64, u64, u64); 3] = [(1, 0, 40, 26), (2, 500, 512, 501), (9, 0, 1, 1)];
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journal-v2")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/journal-v3")
 }
 
 fn options() -> SegmentOptions {
@@ -28,7 +28,7 @@ fn payload(shard: u64, index: u64) -> Vec<u8> {
 /// Every third entry is written together with the one after it.
 fn write_entries(files: &SegmentFiles) {
     for (shard, started_after, last, _) in SHARDS {
-        files.start_after(shard, Position::without_hash(started_after)).unwrap();
+        files.start_after(shard, Position::without_hash(started_after), ID).unwrap();
         let mut index = started_after + 1;
         while index <= last {
             let together = if index % 3 == 0 && index < last { 2 } else { 1 };
@@ -61,7 +61,7 @@ fn check_entries(files: &SegmentFiles) {
 }
 
 #[test]
-fn format_2_opens_with_exactly_its_entries() {
+fn format_3_opens_with_exactly_its_entries() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("segments")).unwrap();
     for place in ["", "segments"] {
@@ -83,7 +83,7 @@ fn format_2_opens_with_exactly_its_entries() {
 
 /// How the fixture was created. A new format gets its own directory; this one is never created again.
 #[test]
-#[ignore = "writes fixtures/journal-v2 and refuses if it is there"]
+#[ignore = "writes fixtures/journal-v3 and refuses if it is there"]
 fn make_the_fixture() {
     fs::create_dir_all(fixture().parent().unwrap()).unwrap();
     fs::create_dir(fixture()).unwrap();

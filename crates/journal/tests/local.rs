@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use statehouse_journal::{
-    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Position, QueueFull, Queued, SegmentFiles,
+    Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Ownership, Position, QueueFull, Queued, SegmentFiles,
     SegmentOptions,
 };
 
@@ -60,9 +60,9 @@ impl Consumer<Command> for Listener {
         seal(commands)
     }
 
-    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Command>) {
+    fn committed(&mut self, at: Position, payload: Vec<u8>, commands: Vec<Command>) {
         assert_eq!(payload, seal(&commands));
-        self.committed.lock().unwrap().push((index, commands));
+        self.committed.lock().unwrap().push((at.index, commands));
     }
 
     fn lost(&mut self, commands: Vec<Command>, _: bool, error: &JournalError) {
@@ -87,13 +87,14 @@ fn fixture() -> Fixture {
 }
 
 impl Fixture {
-    fn last(&self) -> Position {
-        self.files.ends(SHARD).unwrap().last
+    fn owner(&self) -> Ownership {
+        let after = self.files.ends(SHARD).unwrap().last;
+        Ownership { shard: SHARD, after, term: 1, node: 0, history: ID }
     }
 
     fn start(&self, options: &LocalOptions) -> LocalJournal<Command> {
         let consumer = Listener { committed: self.committed.clone(), gate: None };
-        LocalJournal::start(self.files.clone(), SHARD, self.last(), 1, options, consumer).unwrap()
+        LocalJournal::start(self.files.clone(), self.owner(), options, consumer).unwrap()
     }
 
     /// A journal whose writer blocks in each `seal` until it is released.
@@ -101,7 +102,7 @@ impl Fixture {
         let (entered_send, entered) = channel();
         let (leave, leave_receive) = channel();
         let consumer = Listener { committed: self.committed.clone(), gate: Some((entered_send, leave_receive)) };
-        let journal = LocalJournal::start(self.files.clone(), SHARD, self.last(), 1, options, consumer).unwrap();
+        let journal = LocalJournal::start(self.files.clone(), self.owner(), options, consumer).unwrap();
         (journal, entered, leave)
     }
 }
@@ -237,14 +238,14 @@ fn a_consumer_that_panics_closes_the_journal() {
         fn seal(&mut self, commands: &[Command]) -> Vec<u8> {
             seal(commands)
         }
-        fn committed(&mut self, _: u64, _: Vec<u8>, _: Vec<Command>) {
+        fn committed(&mut self, _: Position, _: Vec<u8>, _: Vec<Command>) {
             panic!("on purpose");
         }
         fn lost(&mut self, _: Vec<Command>, _: bool, _: &JournalError) {}
     }
     let fixture = fixture();
     let options = LocalOptions::default();
-    let journal = LocalJournal::start(fixture.files.clone(), SHARD, fixture.last(), 1, &options, Panics).unwrap();
+    let journal = LocalJournal::start(fixture.files.clone(), fixture.owner(), &options, Panics).unwrap();
     let refused = eventually(|| journal.submit(command(0, 0)).err());
     assert_eq!(refused.1, QueueFull::Closed);
 }

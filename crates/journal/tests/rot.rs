@@ -15,7 +15,7 @@ use file_contents::contents;
 const ID: u64 = 80;
 const FILE_HEADER_BYTES: usize = 24;
 const BATCH_HEADER_BYTES: usize = 56;
-const ENTRY_HEADER_BYTES: usize = 52;
+const ENTRY_HEADER_BYTES: usize = 61;
 
 fn small() -> SegmentOptions {
     SegmentOptions::default().file_bytes_target(16 << 10)
@@ -300,13 +300,38 @@ fn one_damaged_watermark_file_is_replaced_and_two_are_refused() {
 fn a_torn_first_batch_of_a_shard_that_starts_after_an_image_is_a_tail() {
     let directory = killed(|files| {
         files.append(1, 1, &[b"payload-one"]).unwrap();
-        files.start_after(2, Position::without_hash(1000)).unwrap();
+        files.start_after(2, Position::without_hash(1000), ID).unwrap();
         files.append(2, 1, &[b"payload-two", b"payload-bad"]).unwrap();
     });
     rot(directory.path(), b"payload-bad");
     let files = open(directory.path()).unwrap();
     assert_eq!(last_payload(&files, 1), b"payload-one");
     assert_eq!(files.last_index(2), None);
+}
+
+/// A payload can hold a copy of a journal's files, also of this one's: a backup that is kept in the store, or a value that
+/// was made to look like entries. What it says was durable is no evidence, because it was not written to this place.
+#[test]
+fn entries_inside_a_payload_prove_nothing() {
+    let copied = killed(|files| {
+        for _ in 0..50 {
+            files.append(1, 1, &[b"payload-old"]).unwrap();
+            files.append(7, 1, &[b"payload-old"]).unwrap();
+        }
+    });
+    let copied = fs::read(&entry_files(copied.path())[0]).unwrap();
+    for shift in 0..8 {
+        // One of these puts the copied entries where entries are looked for.
+        let mut payload = vec![b'x'; shift];
+        payload.extend_from_slice(&copied);
+        let directory = killed(|files| {
+            files.append(1, 1, &[b"payload-one"]).unwrap();
+            files.append(1, 1, &[&payload, b"payload-bad"]).unwrap();
+        });
+        rot(directory.path(), b"payload-bad");
+        let files = open(directory.path()).unwrap();
+        assert_eq!(last_payload(&files, 1), b"payload-one");
+    }
 }
 
 /// Every length that a torn write of the last batch can leave.

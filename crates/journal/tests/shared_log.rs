@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use statehouse_journal::memory::{MemoryHabits, MemoryLog};
 use statehouse_journal::{
-    Append, Consumer, EntryLog, JournalError, LocalJournal, LocalOptions, Position, QueueFull, Queued, ShardId,
+    Append, Consumer, EntryKind, EntryLog, JournalError, LocalJournal, LocalOptions, Ownership, Position, QueueFull,
+    Queued, ShardId,
 };
 
 const SHARD: ShardId = 1;
 /// A journal that does not say anything for so long does not stop when it must.
 const PATIENCE: Duration = Duration::from_secs(20);
+const HISTORY: u64 = 9;
 /// A shard that nobody looks at.
 const OTHER: ShardId = 2;
 
@@ -50,9 +52,9 @@ impl Consumer<Number> for Listener {
         numbers(commands)
     }
 
-    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Number>) {
+    fn committed(&mut self, at: Position, payload: Vec<u8>, commands: Vec<Number>) {
         assert_eq!(payload, numbers(&commands));
-        self.heard.send(Heard::Committed { index, numbers: payload }).unwrap();
+        self.heard.send(Heard::Committed { index: at.index, numbers: payload }).unwrap();
     }
 
     fn lost(&mut self, commands: Vec<Number>, written: bool, error: &JournalError) {
@@ -75,7 +77,8 @@ impl Owner {
         let ((heard_send, heard), (sealing_send, sealing), (go_on, go_on_receive)) = (channel(), channel(), channel());
         let listener = Listener { heard: heard_send, sealing: sealing_send, go_on: go_on_receive };
         let options = LocalOptions::default();
-        let journal = LocalJournal::start(Arc::new(log.clone()), SHARD, after, 1, &options, listener).unwrap();
+        let owner = Ownership { shard: SHARD, after, term: 1, node: 3, history: HISTORY };
+        let journal = LocalJournal::start(Arc::new(log.clone()), owner, &options, listener).unwrap();
         Self { heard, sealing, go_on, journal }
     }
 
@@ -146,7 +149,9 @@ fn stopped_without_answer(fate: Fate) -> (MemoryLog, Position) {
     let log = MemoryLog::with_habits(MemoryHabits::default().unanswered_one_in(2).late_by_calls(2));
     for _ in 0..2 * fate as u64 {
         let after = log.ends(OTHER).unwrap().last;
-        let _ = log.append_behind(&[Append { shard: OTHER, after, term: 1, payload: b"" }]);
+        let kind = EntryKind::COMMANDS;
+        let other = Append { shard: OTHER, after, kind, term: 1, node: 0, history: HISTORY, payload: b"" };
+        let _ = log.append_behind(&[other]);
     }
     let owner = Owner::start(&log, Position::START);
     assert_eq!(owner.commit(1), committed(1, 1));

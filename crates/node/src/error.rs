@@ -45,9 +45,10 @@ pub fn from_halt(halt: &Halt) -> Error {
 
 pub(crate) fn from_journal(error: &JournalError) -> Error {
     match error {
-        JournalError::Deposed { .. } | JournalError::Unanswered { .. } | JournalError::TailLost { .. } => {
-            Failure::not_applied(FailureKind::NotOwner, error.to_string()).into()
-        }
+        JournalError::Deposed { .. }
+        | JournalError::Unanswered { .. }
+        | JournalError::TailLost { .. }
+        | JournalError::OtherHistory { .. } => Failure::not_applied(FailureKind::NotOwner, error.to_string()).into(),
         JournalError::Damaged { .. } => Failure::not_applied(FailureKind::Corrupt, error.to_string()).into(),
         JournalError::Locked { .. } => Failure::not_applied(FailureKind::InUse, error.to_string()).into(),
         JournalError::NoSpace { .. } => Failure::not_applied(FailureKind::DiskLow, error.to_string()).into(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Error;
-use journal::{Append, Ends, JournalError, Position};
+use journal::{Append, Ends, Entry, EntryKind, JournalError, Position};
 use kernel::{Applied, EntryHeader};
 use kv::{Overlay, Store};
 use session::Halt;
@@ -23,7 +23,7 @@ use crate::image;
 use crate::opening::Opening;
 use crate::options::Options;
 use crate::parts::Parts;
-use crate::shard::Shard;
+use crate::shard::{LOCAL_NODE, Shard};
 use crate::tenure::Tenure;
 
 /// Bytes of the log read at a time.
@@ -38,6 +38,8 @@ pub struct Follower {
     pub(crate) applied_at_open: u64,
     /// The last applied entry.
     pub(crate) at: Position,
+    /// The history of the log's entries; none while it has none.
+    history: Option<u64>,
     pub(crate) options: Options,
     /// Last: it holds the lock of the directory.
     pub(crate) parts: Parts,
@@ -60,7 +62,7 @@ impl Follower {
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());
         let applied_at_open = kernel.applied().index;
-        let at = position_of(&parts, applied_at_open)?;
+        let (at, history) = position_of(&parts, applied_at_open)?;
         let apply = ApplyLoop {
             notified: Notified::new(kernel.catalogue().clone()),
             kernel,
@@ -71,7 +73,7 @@ impl Follower {
             bytes_since_flush: 0,
             journal_cut: JournalCut::new(applied_at_open),
         };
-        Ok(Self { apply, store, quarantine, applied_at_open, at, options: options.clone(), parts })
+        Ok(Self { apply, store, quarantine, applied_at_open, at, history, options: options.clone(), parts })
     }
 
     /// Goes on with what an owner has applied.
@@ -82,13 +84,18 @@ impl Follower {
         options: Options,
         parts: Parts,
     ) -> Result<Self, Error> {
-        let at = position_of(&parts, apply.kernel.applied().index)?;
-        Ok(Self { store: apply.store.clone(), apply, quarantine, applied_at_open, at, options, parts })
+        let (at, history) = position_of(&parts, apply.kernel.applied().index)?;
+        Ok(Self { store: apply.store.clone(), apply, quarantine, applied_at_open, at, history, options, parts })
     }
 
     /// The last applied entry.
     pub fn at(&self) -> Position {
         self.at
+    }
+
+    /// The history that an owner continues: that of the log, or its own if the log has no entry yet.
+    pub(crate) fn history(&self) -> u64 {
+        self.history.unwrap_or(self.parts.directory.identity().id)
     }
 
     /// The applied row: with it, two nodes can compare everything that they have applied.
@@ -135,18 +142,37 @@ impl Follower {
                 if entry.index > upto {
                     break;
                 }
-                if entry.previous_hash != self.at.hash {
-                    return Err(inconsistent(format!(
-                        "the store has applied entry {}, and entry {} of the log is behind another one",
-                        self.at, entry.index
-                    )));
-                }
+                self.check(&entry)?;
+                self.history = Some(entry.history);
                 self.apply.apply_or_fail(entry.index, &entry.payload)?;
                 self.at = position;
                 opening.at(entry.index - from);
             }
         }
         Ok(upto - from)
+    }
+
+    /// An entry can be applied if it is the next one of the same history, and of a kind that this release knows.
+    fn check(&self, entry: &Entry) -> Result<(), Error> {
+        let (applied, index) = (self.at, entry.index);
+        if entry.previous_hash != applied.hash {
+            let what = "of the log is behind another one";
+            return Err(inconsistent(format!("the store has applied entry {applied}, and entry {index} {what}")));
+        }
+        if let Some(history) = self.history.filter(|history| *history != entry.history) {
+            return Err(inconsistent(format!(
+                "the store has applied entry {applied} of history {history:016x}, and entry {index} of the log is of history \
+                 {:016x}",
+                entry.history
+            )));
+        }
+        match entry.kind {
+            EntryKind::COMMANDS | EntryKind::FENCE => Ok(()),
+            kind => Err(inconsistent(format!(
+                "entry {index} of the log is of kind {}, which this release does not know; use the release that wrote it",
+                kind.byte()
+            ))),
+        }
     }
 
     fn ends(&self) -> Result<Ends, Error> {
@@ -159,7 +185,15 @@ impl Follower {
     pub fn fence(&mut self, term: u64) -> Result<bool, Error> {
         let time = Time::new(self.options.clock.clone(), self.applied().stamp);
         let payload = EntryHeader::new(time.stamp()).encode(std::iter::empty());
-        let fence = Append { shard: self.parts.place.id, after: self.at, term, payload: &payload };
+        let fence = Append {
+            shard: self.parts.place.id,
+            after: self.at,
+            kind: EntryKind::FENCE,
+            term,
+            node: LOCAL_NODE,
+            history: self.history(),
+            payload: &payload,
+        };
         let appended = self.parts.log.append_behind(&[fence]).pop();
         match appended.expect("one outcome for one entry") {
             Ok(position) => {
@@ -222,19 +256,23 @@ impl Follower {
     }
 }
 
-/// Where the log has the last entry that a store has applied.
-fn position_of(parts: &Parts, applied: u64) -> Result<Position, Error> {
+/// Where the log has the last entry that a store has applied, and the history of its entries.
+fn position_of(parts: &Parts, applied: u64) -> Result<(Position, Option<u64>), Error> {
     let (log, shard) = (&parts.log, parts.place.id);
     let Ends { first_kept, last } = log.ends(shard).map_err(|error| from_journal(&error))?;
     let Some(first) = first_kept else {
         let at = Position::without_hash(applied);
-        // An empty log begins behind what the first one to use it has. Where it begins already, nobody moves it.
+        // The first entry of all decides the history of its shard, and others may be about to append it as well. Where an
+        // empty log begins already, nobody moves it.
         if last == Position::START {
-            log.start_after(shard, at).map_err(|error| from_journal(&error))?;
-            return Ok(at);
+            if applied > 0 {
+                let history = parts.directory.identity().id;
+                log.start_after(shard, at, history).map_err(|error| from_journal(&error))?;
+            }
+            return Ok((at, None));
         }
         return match last.index == applied {
-            true => Ok(last),
+            true => Ok((last, None)),
             false => Err(inconsistent(format!(
                 "the store has applied entry {applied}, but the journal is empty and begins behind entry {}",
                 last.index
@@ -247,12 +285,12 @@ fn position_of(parts: &Parts, applied: u64) -> Result<Position, Error> {
             last.index
         )));
     }
-    if last.index == applied {
-        return Ok(last);
-    }
-    let next = log.read(shard, applied + 1, 0).map_err(|error| from_journal(&error))?;
-    let (next, _) = next.first().ok_or_else(|| inconsistent(format!("entry {} of the log is gone", applied + 1)))?;
-    Ok(Position { index: applied, hash: next.previous_hash })
+    // The next entry says what it is behind. Without one, the last one is what was applied.
+    let index = last.index.min(applied + 1);
+    let read = log.read(shard, index, 0).map_err(|error| from_journal(&error))?;
+    let (entry, _) = read.first().ok_or_else(|| inconsistent(format!("entry {index} of the log is gone")))?;
+    let at = if index == applied { last } else { Position { index: applied, hash: entry.previous_hash } };
+    Ok((at, Some(entry.history)))
 }
 
 pub(crate) fn inconsistent(reason: String) -> Error {

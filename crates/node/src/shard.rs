@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use contract::{Error, Failure, FailureKind};
-use journal::{EntryLog, LocalJournal};
+use journal::{EntryLog, LocalJournal, Ownership};
 use kernel::{Catalogue, Keys};
 use kv::{Readable, Store, View};
 use waiting::Waiters;
@@ -35,6 +35,8 @@ use crate::space::keeper::SpaceKeeper;
 
 /// The term of entries that nobody else could append.
 const LOCAL_TERM: u64 = 1;
+/// The node that a library is, in its entries.
+pub(crate) const LOCAL_NODE: u64 = 0;
 
 /// Entries that wait between the journal and the apply loop. While one waits, the next one grows: a longer queue
 /// would only make more and smaller entries (measured at 256 callers: 14 commands an entry with 16 here).
@@ -75,15 +77,17 @@ impl Shard {
 
     /// Starts what an owner has and a follower has not: the journal, the answers, and the threads in the background.
     pub(crate) fn start(follower: Follower, term: u64) -> Result<Arc<Self>, Error> {
+        let history = follower.history();
         // First, so that its lock is released last if something fails below.
-        let Follower { parts, apply, store, quarantine, applied_at_open, at, options } = follower;
+        let Follower { parts, apply, store, quarantine, applied_at_open, at, options, .. } = follower;
         let Notified { shared, agenda, outbox, waiters, keeper } = apply.notified.clone();
         let time = Arc::new(Time::new(options.clock.clone(), apply.kernel.applied().stamp));
         let view = store.view().map_err(|error| from_kv(&error))?;
         keeper.load(&Readable(&*view), &parts.place.keys, time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
         let proposer = Proposer { time: time.clone(), apply: sender, tenure: parts.tenure.clone() };
-        let journal = LocalJournal::start(parts.log.clone(), parts.place.id, at, term, &options.journal, proposer)
+        let owner = Ownership { shard: parts.place.id, after: at, term, node: LOCAL_NODE, history };
+        let journal = LocalJournal::start(parts.log.clone(), owner, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;
         let path = parts.directory.path();
         let access = Access {

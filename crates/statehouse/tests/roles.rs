@@ -167,7 +167,7 @@ fn an_owner_that_was_deposed_follows_and_can_own_again() {
 #[test]
 fn a_log_that_begins_somewhere_is_moved_by_nobody() {
     let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
-    log.start_after(ShardPlace::ALONE.id, Position { index: 7, hash: 9 }).unwrap();
+    log.start_after(ShardPlace::ALONE.id, Position { index: 7, hash: 9 }, 1).unwrap();
     let options = Options::default();
     let parts = Parts::beside_log(scratch.path(), ShardPlace::ALONE, Arc::new(log.clone()), Tenure::always(), &options)
         .unwrap();

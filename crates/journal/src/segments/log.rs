@@ -14,8 +14,7 @@ use super::spares::SPARES_MAX;
 impl<D: Disk> EntryLog for SegmentFiles<D> {
     /// One batch and one sync for each shard: a batch is of one shard, and the one before it is durable.
     fn append_behind(&self, entries: &[Append<'_>]) -> Vec<Result<Position, JournalError>> {
-        let append =
-            |entry: &Append<'_>| self.append_after(Some(entry.after), entry.shard, entry.term, &[entry.payload]);
+        let append = |entry: &Append<'_>| self.append_payloads(&mut self.lock(), entry, &[entry.payload]);
         entries.iter().map(append).collect()
     }
 
@@ -29,13 +28,13 @@ impl<D: Disk> EntryLog for SegmentFiles<D> {
         Ok(Ends { first_kept: index.mark().map(|mark| mark.first_kept), last: index.last() })
     }
 
-    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError> {
+    fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {
         let mut state = self.lock();
         if state.shards.get(&shard).is_some_and(ShardIndex::has_entries) {
             let what = "cannot set the start of a shard that already has entries";
             return Err(JournalError::damaged(format!("shard {shard}"), what));
         }
-        state.shards.insert(shard, ShardIndex::starting_after(at));
+        state.shards.insert(shard, ShardIndex::starting_after(at, history));
         Ok(())
     }
 

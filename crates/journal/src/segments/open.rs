@@ -106,6 +106,7 @@ impl<D: Disk> SegmentFiles<D> {
             spare_retry_at: 0,
             failure: None,
             buffer: Vec::new(),
+            framed: Vec::new(),
         };
         // A segment has room for something.
         let segment_bytes_target = options.file_bytes_target.max(1 << 10).next_multiple_of(8);
@@ -242,7 +243,7 @@ impl<D: Disk> SegmentFiles<D> {
         let segment = &segments[last.segment];
         let mut body = Vec::new();
         segment.read_body(last.offset, &last.header, &mut body).map_err(cannot_read)?;
-        if last.header.frames(&body, self.id).is_ok() {
+        if last.header.frames(&body, segment.place(self.id, last.offset)).is_ok() {
             return self.index(segment.number, last, walked);
         }
         segments[last.segment].end = last.offset;
@@ -324,12 +325,12 @@ impl<D: Disk> SegmentFiles<D> {
         for (shard, found) in &walked.last_batches {
             let segment = &segments[found.segment];
             segment.read_body(found.offset, &found.header, &mut body).map_err(cannot_read)?;
-            let frames = found.header.frames(&body, self.id).map_err(|what| {
+            let frames = found.header.frames(&body, segment.place(self.id, found.offset)).map_err(|what| {
                 let index = found.header.last_index();
                 JournalError::damaged(self.place_in(segment, found.offset, *shard, index), what)
             })?;
             if let (Some(index), Some(frame)) = (walked.shards.get_mut(shard), frames.last()) {
-                index.last_hash = frame.hash;
+                (index.last_hash, index.history) = (frame.hash, Some(frame.place.history));
             }
         }
         Ok(())
@@ -354,7 +355,7 @@ impl<D: Disk> SegmentFiles<D> {
             if is_first {
                 batch.extend_from_slice(&segment_header(self.id, segment.number));
             }
-            batch.extend_from_slice(&last.header.encode(self.id, segment.number, last.offset));
+            batch.extend_from_slice(&last.header.encode(segment.place(self.id, last.offset)));
             let mut body = Vec::new();
             segment.read_body(last.offset, &last.header, &mut body).map_err(cannot_read)?;
             batch.extend_from_slice(&body);

@@ -100,7 +100,8 @@ impl<D: Disk> SegmentFiles<D> {
                     let at = offset + (BATCH_HEADER_BYTES + position) as u64;
                     let damaged = |what| JournalError::damaged(self.place_in(&found.segment, at, shard, index), what);
                     let frame = body.get(position..).unwrap_or_default();
-                    let frame = Frame::decode(frame, self.id).map_err(|error| damaged(error.what))?;
+                    let frame_at = found.segment.place(self.id, at);
+                    let frame = Frame::decode_at(frame, frame_at).map_err(|error| damaged(error.what))?;
                     if (frame.place.shard, frame.place.index) != (shard, index) {
                         return Err(damaged("another entry is in its place"));
                     }
@@ -175,7 +176,7 @@ impl<D: Disk> SegmentFiles<D> {
             let header = header.ok_or_else(|| self.damaged_batch(segment, offset))?;
             segment.read_body(offset, &header, &mut body).map_err(cannot_read)?;
             let damaged = |what: String| JournalError::damaged(self.path_at(segment, offset), what);
-            let frames = header.frames(&body, self.id).map_err(damaged)?;
+            let frames = header.frames(&body, segment.place(self.id, offset)).map_err(damaged)?;
             let first_kept = marks.get(&header.shard).map_or(0, |mark| mark.first_kept);
             for frame in frames {
                 let index = frame.place.index;

@@ -7,10 +7,18 @@
 use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{JournalError, is_lack_of_room};
-use crate::frame::ShardId;
+use crate::frame::{Place, ShardId, seal};
 use crate::shard_index::BatchPlace;
 
 use super::{SegmentFiles, State};
+
+/// An entry in the buffer.
+pub(super) struct Framed {
+    /// Where it begins and ends there.
+    start: usize,
+    end: usize,
+    hash: u64,
+}
 
 impl<D: Disk> SegmentFiles<D> {
     /// Writes and syncs the batch in the buffer, and returns where it is.
@@ -21,7 +29,12 @@ impl<D: Disk> SegmentFiles<D> {
         let segment = state.segments.back_mut().expect("there is always one to append to");
         let offset = segment.end;
         let (segment_part, batch_part) = state.buffer.split_at_mut(SEGMENT_HEADER_BYTES);
-        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(self.id, segment.number, offset));
+        let at = segment.place(self.id, offset);
+        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(at));
+        for Framed { start, end, .. } in &state.framed {
+            let start = start - SEGMENT_HEADER_BYTES;
+            seal(&mut batch_part[start..end - SEGMENT_HEADER_BYTES], at.plus(start));
+        }
         // The segment's header is written together with its first batch: without a batch it means nothing.
         let written = match segment.is_empty() {
             true => {
@@ -73,27 +86,31 @@ impl<D: Disk> SegmentFiles<D> {
 impl<D: Disk> State<D> {
     /// Empties the buffer, with room for both headers.
     pub(super) fn begin_batch(&mut self) {
+        self.framed.clear();
         self.buffer.clear();
         self.buffer.resize(SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES, 0);
     }
 
-    /// Fills the buffer up to where the next entry may begin.
-    pub(super) fn pad(&mut self) {
+    /// Adds an entry to the batch in the buffer. Returns its hash.
+    pub(super) fn add_frame(&mut self, place: &Place, payload: &[u8]) -> u64 {
+        let start = self.buffer.len();
+        let hash = place.encode(payload, &mut self.buffer);
+        self.framed.push(Framed { start, end: self.buffer.len(), hash });
         let length = aligned(self.buffer.len());
         self.buffer.resize(length, 0);
+        hash
     }
 
     /// The header of the batch in the buffer.
-    pub(super) fn end_batch(&mut self, shard: ShardId, first_index: u64, hashes: &[u64], id: u64) -> BatchHeader {
-        self.pad();
+    pub(super) fn end_batch(&mut self, shard: ShardId, first_index: u64, id: u64) -> BatchHeader {
         let mut entries_hash = EntriesHash::new(id);
-        hashes.iter().for_each(|hash| entries_hash.add(*hash));
+        self.framed.iter().for_each(|framed| entries_hash.add(framed.hash));
         let body_bytes = self.buffer.len() - SEGMENT_HEADER_BYTES - BATCH_HEADER_BYTES;
         BatchHeader {
             sequence: self.sequence,
             shard,
             first_index,
-            entries: u32::try_from(hashes.len()).expect("fewer entries than bytes"),
+            entries: u32::try_from(self.framed.len()).expect("fewer entries than bytes"),
             body_bytes: u32::try_from(body_bytes).expect("a batch is below 4 GiB"),
             entries_hash: entries_hash.finish(),
         }

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use statehouse_journal::{Entry, EntryLog, SegmentFiles};
 
-use super::small_journal::ID;
-
 /// Every kept entry of a shard, read in small steps; contiguous and chained (J2).
 pub fn read_all(files: &SegmentFiles, shard: u64) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
@@ -19,9 +17,9 @@ pub fn read_all(files: &SegmentFiles, shard: u64) -> Vec<Entry> {
         for (entry, position) in read {
             assert_eq!(entry.index, next);
             if let Some(previous) = entries.last() {
-                assert_eq!(entry.previous_hash, previous.encode(ID).1);
+                assert_eq!(entry.previous_hash, previous.hash());
             }
-            assert_eq!((position.index, position.hash), (next, entry.encode(ID).1));
+            assert_eq!((position.index, position.hash), (next, entry.hash()));
             next += 1;
             entries.push(entry);
         }

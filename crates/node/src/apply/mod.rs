@@ -106,7 +106,8 @@ impl ApplyLoop {
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Some(self),
             };
-            let DurableEntry { index, payload, responders } = entry;
+            let DurableEntry { at, payload, responders } = entry;
+            let index = at.index;
             match self.apply_or_fail(index, &payload) {
                 Ok((replies, tally)) => {
                     self.notified.shared.meters.applied(&self.kernel, &replies, tally);

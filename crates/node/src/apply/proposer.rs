@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use contract::{Error, Failure, FailureKind};
-use journal::{Consumer, JournalError, Queued};
+use journal::{Consumer, JournalError, Position, Queued};
 use kernel::EntryHeader;
 
 use crate::clock::Time;
@@ -28,7 +28,7 @@ impl Queued for Submission {
 
 /// A durable entry, with those who wait for the answers to its commands.
 pub(crate) struct DurableEntry {
-    pub(crate) index: u64,
+    pub(crate) at: Position,
     pub(crate) payload: Vec<u8>,
     pub(crate) responders: Vec<Responder>,
 }
@@ -45,16 +45,19 @@ impl Consumer<Submission> for Proposer {
         header.encode(commands.iter().map(|command| command.envelope.as_slice()))
     }
 
-    fn committed(&mut self, index: u64, payload: Vec<u8>, commands: Vec<Submission>) {
+    fn committed(&mut self, at: Position, payload: Vec<u8>, commands: Vec<Submission>) {
         let responders = commands.into_iter().map(|command| command.responder).collect();
         // If the apply loop has stopped, the responders are dropped and report that the outcome is unknown: the entry
         // is durable and will be applied when the directory is next opened.
-        let _ = self.apply.send(DurableEntry { index, payload, responders });
+        let _ = self.apply.send(DurableEntry { at, payload, responders });
     }
 
     fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {
         let kind = match error {
-            JournalError::Deposed { .. } | JournalError::Unanswered { .. } | JournalError::TailLost { .. } => {
+            JournalError::Deposed { .. }
+            | JournalError::Unanswered { .. }
+            | JournalError::TailLost { .. }
+            | JournalError::OtherHistory { .. } => {
                 // First: whoever learns that a write was refused must not read what the next owner has changed.
                 self.tenure.end();
                 FailureKind::NotOwner

@@ -14,7 +14,7 @@ const FORMAT: u32 = 3;
 /// How the store is kept: its page in `docs/formats/` has this number.
 const STORE: &str = "tables-2";
 /// How the journal is stored: its page in `docs/formats/` has this number.
-const JOURNAL: &str = "segments-2";
+const JOURNAL: &str = "segments-3";
 /// The way out for data that this build does not read.
 const MOVE_DATA: &str = "To move the data: `statehouse export` with the release that created it, then `statehouse import` \
                          with this one";
@@ -110,8 +110,8 @@ mod tests {
         let text = Identity { id: 7, buckets: Buckets::default() }.encode();
         let (lines, _) = text.rsplit_once("hash ").expect("a hash");
         for (lines, [theirs, ours]) in [
-            (lines.replace("journal segments-2\n", ""), ["raft-engine", JOURNAL]),
-            (lines.replace("segments-2", "segments-3"), ["segments-3", JOURNAL]),
+            (lines.replace("journal segments-3\n", ""), ["raft-engine", JOURNAL]),
+            (lines.replace("segments-3", "segments-2"), ["segments-2", JOURNAL]),
             // Its manifests have format 1, and it has no second copies.
             (lines.replace("tables-2", "tables-1"), ["tables-1", STORE]),
         ] {

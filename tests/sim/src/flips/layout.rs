@@ -14,8 +14,9 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 const FILE_HEADER_BYTES: usize = 24;
 const BATCH_HEADER_BYTES: usize = 56;
 const BATCH_MAGIC: &[u8] = b"SHbatch\x02";
-const FRAME_HEADER_BYTES: usize = 52;
-const FRAME_HASH_BYTES: usize = 8;
+const FRAME_HEADER_BYTES: usize = 61;
+/// The hash, what was durable, and the seal of both.
+const FRAME_TRAILER_BYTES: usize = 24;
 
 /// What a range of bytes is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +25,7 @@ pub(crate) enum Kind {
     BatchHeader,
     EntryHeader,
     EntryPayload,
-    EntryHash,
+    EntryTrailer,
     /// Up to seven zeros behind an entry.
     Padding,
     /// Behind the last batch: zeros, or what the file held before it was used again.
@@ -58,11 +59,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn of(files: &Files, seed: u64) -> Self {
+    pub(crate) fn of(files: &Files) -> Self {
         let mut layout = Self { regions: Vec::new(), batches: Vec::new(), marks: BTreeMap::new() };
         for (path, bytes) in files {
             if path.starts_with("segments/") {
-                layout.add_file(path, bytes, seed);
+                layout.add_file(path, bytes);
             }
         }
         // The names of segments sort by age.
@@ -84,7 +85,7 @@ impl Layout {
         }
     }
 
-    fn add_file(&mut self, path: &str, bytes: &[u8], seed: u64) {
+    fn add_file(&mut self, path: &str, bytes: &[u8]) {
         let number_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let name = path.rsplit('/').next().unwrap_or_default();
         // A file that was not used yet under this name has the header of its earlier use, or none.
@@ -106,23 +107,24 @@ impl Layout {
             let body = offset + BATCH_HEADER_BYTES;
             let end = body + length as usize;
             self.add(path, offset..body, Kind::BatchHeader, None);
-            let entries = self.add_entries(path, bytes, body..end, seed);
+            let entries = self.add_entries(path, bytes, body..end);
             self.batches.push(Batch { entries, is_last: false });
             offset = end;
         }
         self.add(path, offset..bytes.len(), Kind::Reserved, None);
     }
 
-    fn add_entries(&mut self, path: &str, bytes: &[u8], body: Range<usize>, seed: u64) -> Vec<(ShardId, u64)> {
+    fn add_entries(&mut self, path: &str, bytes: &[u8], body: Range<usize>) -> Vec<(ShardId, u64)> {
         let mut found = Vec::new();
         let mut frame = body.start;
         while frame < body.end {
-            let (entry, _, length) = Entry::decode(&bytes[frame..], seed).expect("an undamaged entry");
+            let (entry, _, length) = Entry::decode(&bytes[frame..]).expect("an undamaged entry");
             let id = (entry.shard, entry.index);
-            let (payload, hash, end) = (frame + FRAME_HEADER_BYTES, frame + length - FRAME_HASH_BYTES, frame + length);
+            let (payload, trailer, end) =
+                (frame + FRAME_HEADER_BYTES, frame + length - FRAME_TRAILER_BYTES, frame + length);
             self.add(path, frame..payload, Kind::EntryHeader, Some(id));
-            self.add(path, payload..hash, Kind::EntryPayload, Some(id));
-            self.add(path, hash..end, Kind::EntryHash, Some(id));
+            self.add(path, payload..trailer, Kind::EntryPayload, Some(id));
+            self.add(path, trailer..end, Kind::EntryTrailer, Some(id));
             frame += length.next_multiple_of(8);
             self.add(path, end..frame, Kind::Padding, None);
             found.push(id);

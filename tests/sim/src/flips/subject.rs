@@ -65,7 +65,7 @@ impl Subject {
         let killed = read_all(directory);
         drop(files);
         let files = if random.one_in(4) { read_all(directory) } else { killed };
-        let layout = Layout::of(&files, JOURNAL_ID);
+        let layout = Layout::of(&files);
         Self { files, layout, payloads, spans }
     }
 

@@ -156,7 +156,7 @@ impl<'a> Flip<'a> {
                 let same_file = |other: &&Region| other.path == region.path;
                 self.subject.layout.regions.iter().filter(same_file).any(|other| other.batch.is_some())
             }
-            Kind::EntryHeader | Kind::EntryPayload | Kind::EntryHash => region.entry.as_ref().is_some_and(kept),
+            Kind::EntryHeader | Kind::EntryPayload | Kind::EntryTrailer => region.entry.as_ref().is_some_and(kept),
             Kind::BatchHeader => batch.is_some_and(|batch| batch.entries.iter().any(kept)),
         };
         if in_use { Err("went unnoticed".to_owned()) } else { Ok(()) }

@@ -158,7 +158,7 @@ fn append(files: &SegmentFiles, promises: &mut Promises, random: &mut Random) ->
     let started_after = promises.shards[&shard].started_after;
     let failed = |error| format!("an image that opens takes no entry: {error}");
     if files.last_index(shard).is_none() {
-        files.start_after(shard, Position::without_hash(started_after)).map_err(failed)?;
+        files.start_after(shard, Position::without_hash(started_after), JOURNAL_ID).map_err(failed)?;
     }
     let length = random.index(3000);
     let payloads = vec![random.bytes(length)];

@@ -97,7 +97,9 @@ impl Workload<'_> {
         self.note(Note::Opened { shards });
         for (shard, promised) in &self.promises.shards {
             if files.last_index(*shard).is_none() {
-                files.start_after(*shard, Position::without_hash(promised.started_after)).map_err(describe)?;
+                files
+                    .start_after(*shard, Position::without_hash(promised.started_after), JOURNAL_ID)
+                    .map_err(describe)?;
             }
         }
         Ok(files)

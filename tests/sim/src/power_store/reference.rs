@@ -15,7 +15,7 @@ use super::operation::{Kind, Operation};
 use super::workload;
 
 /// What an entry's frame has after its first eight bytes.
-const ENTRY_MAGIC: &[u8] = b"SHentry\x01";
+const ENTRY_MAGIC: &[u8] = b"SHentry\x02";
 const ENTRY_MAGIC_OFFSET: usize = 8;
 
 /// What one directory's store was to be after each of its entries, by index.
@@ -128,7 +128,9 @@ fn entries_in(bytes: &[u8], identity: u64) -> Vec<Entry> {
         let magic = position + found;
         position = magic + ENTRY_MAGIC.len();
         let Some(start) = magic.checked_sub(ENTRY_MAGIC_OFFSET) else { continue };
-        if let Ok((entry, _, length)) = Entry::decode(&bytes[start..], identity) {
+        if let Ok((entry, _, length)) = Entry::decode(&bytes[start..])
+            && entry.history == identity
+        {
             position = start + length;
             entries.push(entry);
         }

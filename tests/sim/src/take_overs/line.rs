@@ -55,8 +55,8 @@ impl EntryLog for Line {
         self.whole()?.ends(shard)
     }
 
-    fn start_after(&self, shard: ShardId, at: Position) -> Result<(), JournalError> {
-        self.whole()?.start_after(shard, at)
+    fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {
+        self.whole()?.start_after(shard, at, history)
     }
 
     /// The other node may not have read what this one could do without.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use journal::{EntryLog, Position, Verified};
+use journal::{EntryKind, EntryLog, Position, Verified};
 
 use super::Subject;
 use super::quiet::QUIET;
-use super::shard::Shard;
+use super::shard::{Content, Shard, Wanted};
 use crate::random::Random;
 
 /// Shards that are there from the beginning.
@@ -30,6 +30,8 @@ pub struct Checked {
     pub appended: u64,
     /// Appends behind another entry than the last, all refused.
     pub refused: u64,
+    /// Of those, appends of another history.
+    pub other_history: u64,
     /// Calls in which one entry was refused and others were appended.
     pub mixed: u64,
     /// Appends of which the log did not say whether they succeeded.
@@ -117,13 +119,17 @@ impl Driver<'_> {
         1 + self.checked.operations / 1_000
     }
 
-    pub(super) fn payload(&mut self) -> Vec<u8> {
-        // Histories that differ also have the same payload at the same index.
+    pub(super) fn content(&mut self) -> Content {
+        let term = self.term();
+        // Also entries that were lost, and what came in their place, have the same content at the same index.
         if self.random.one_in(4) {
-            return b"the same".to_vec();
+            return Content { kind: EntryKind::COMMANDS, term, node: 1, payload: b"the same".to_vec() };
         }
+        // A log keeps kinds that it does not know.
+        let kind = self.random.pick(&[EntryKind::COMMANDS, EntryKind::FENCE, EntryKind::from_byte(200)]);
         let length = self.random.below(PAYLOAD_BYTES_MAX);
-        self.random.bytes(usize::try_from(length).expect("short"))
+        let payload = self.random.bytes(usize::try_from(length).expect("short"));
+        Content { kind, term, node: self.random.below(3), payload }
     }
 
     fn read(&mut self, log: &Arc<dyn EntryLog>, chosen: usize) {
@@ -185,12 +191,14 @@ impl Driver<'_> {
         let id = STARTED + self.started;
         self.started += 1;
         let at = Position { index: 1 + self.random.below(1 << 40), hash: self.random.next() };
-        log.start_after(id, at).expect("a start");
-        let chosen = self.shards.len();
-        self.shards.push(Shard::new(id, at));
+        let (chosen, shard) = (self.shards.len(), Shard::new(id, at));
+        let history = shard.history();
+        log.start_after(id, at, history).expect("a start");
+        self.shards.push(shard);
         self.shards[chosen].check_ends(&**log);
+        self.check_refused(log, chosen, Wanted { after: at, history: !history });
         self.append_to(log, &[chosen]);
-        assert!(log.start_after(id, at).is_err(), "a shard with entries has begun");
+        assert!(log.start_after(id, at, history).is_err(), "a shard with entries has begun");
     }
 
     /// The log loses its end: whoever appends behind what is gone is told. Others go on from what is there, and have
@@ -199,21 +207,21 @@ impl Driver<'_> {
         let shard = &mut self.shards[chosen];
         let Some(most) = shard.kept().checked_sub(1).filter(|most| *most > 0) else { return };
         let entries = 1 + self.random.index(most.min(5));
-        let acknowledged = shard.last();
+        let (acknowledged, history) = (shard.last(), shard.history());
         if !self.subject.forget(shard.id(), entries) {
             return;
         }
         shard.forget(entries);
         self.checked.lost += 1;
         if self.random.one_in(2) {
-            self.check_refused(log, chosen, acknowledged);
+            self.check_refused(log, chosen, Wanted { after: acknowledged, history });
         }
         for _ in 0..self.random.index(entries + 1) {
             self.append_to(log, &[chosen]);
         }
         // The same entries again are the same history.
         if self.shards[chosen].last() != acknowledged {
-            self.check_refused(log, chosen, acknowledged);
+            self.check_refused(log, chosen, Wanted { after: acknowledged, history });
         }
     }
 

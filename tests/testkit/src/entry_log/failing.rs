@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use journal::{Append, EntryLog, JournalError, Position};
+use journal::{EntryLog, JournalError, Position};
 
 use super::Failure;
 use super::driver::Driver;
-use super::unknown::Unknown;
+use super::shard::{Content, Wanted};
 
 impl Driver<'_> {
     /// An append fails. Another shard's entry is in the same call.
@@ -18,11 +18,8 @@ impl Driver<'_> {
         let chosen = self.choose_busy();
         let other = 1 + chosen % (self.shards.len() - 1);
         let log = self.subject.log();
-        let (term, payload) = (self.term(), self.payload());
-        let append = |shard: usize| {
-            let (id, after) = (self.shards[shard].id(), self.shards[shard].last());
-            Append { shard: id, after, term, payload: &payload }
-        };
+        let content = self.content();
+        let append = |shard: usize| self.shards[shard].append(self.shards[shard].behind_last(), &content);
         let mut answers = log.append_behind(&[append(chosen), append(other)]);
         let (answer, error) = (answers.pop().expect("an answer"), answers.remove(0).expect_err("a failure"));
         match failure {
@@ -30,7 +27,7 @@ impl Driver<'_> {
                 assert!(matches!(error, JournalError::NoSpace { .. }), "there was no room: {error}");
                 assert!(!error.may_be_appended(), "J7: {error}");
                 self.shards[chosen].check_ends(&*log);
-                self.shards[other].appended(answer.expect("room for the next one"), term, payload);
+                self.shards[other].appended(answer.expect("room for the next one"), content);
                 self.append_to(&log, &[chosen]);
                 self.checked.without_room += 1;
             }
@@ -40,7 +37,7 @@ impl Driver<'_> {
                 self.check_stopped(&log);
                 drop(log);
                 self.subject.reopen();
-                self.settle_unknown(&self.subject.log(), chosen, Unknown { term, payload });
+                self.settle_unknown(&self.subject.log(), chosen, content);
                 self.check_opened();
                 self.checked.broken += 1;
             }
@@ -52,8 +49,9 @@ impl Driver<'_> {
         for shard in &self.shards {
             let last = shard.last();
             for after in [last, Position { hash: !last.hash, ..last }] {
-                let append = Append { shard: shard.id(), after, term: 1, payload: b"never" };
-                assert_certain(&log.append_behind(&[append]).remove(0), "a log that has failed");
+                let wanted = Wanted { after, history: shard.history() };
+                let answer = log.append_behind(&[shard.append(wanted, &Content::never())]).remove(0);
+                assert_certain(&answer, "a log that has failed");
             }
             shard.check_ends(&**log);
             shard.check_whole(&**log);

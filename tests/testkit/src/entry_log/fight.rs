@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use journal::{Append, Ends, EntryLog, JournalError, Position, ShardId};
+use journal::{Append, Ends, EntryKind, EntryLog, JournalError, Position, ShardId};
 
 const READ_BYTES: usize = 1 << 20;
+/// All appenders continue one history.
+const HISTORY: u64 = 5;
 /// Attempts at the entry that ends a fight. Only late entries, and answers that are lost, can make them fail.
 const LAST_ATTEMPTS_MAX: u64 = 1_000;
 /// Attempts for each appender and each round. An append comes too late only if another one did not, so one is enough but
@@ -90,8 +92,7 @@ fn append_until_done(
         let after = log.ends(shard).expect("the ends of a shard").last;
         number += 1;
         let payload = [appender.to_le_bytes(), number.to_le_bytes()].concat();
-        let append = Append { shard, after, term: appender + 1, payload: &payload };
-        let answer = log.append_behind(&[append]).remove(0);
+        let answer = log.append_behind(&[append(shard, after, appender + 1, &payload)]).remove(0);
         let outcome = Known::from_answer(&answer);
         if let Known::Appended(position) = outcome {
             assert_eq!(position.index, after.index + 1, "J6: behind the entry that was named");
@@ -100,6 +101,10 @@ fn append_until_done(
         known.insert(payload, outcome);
     }
     known
+}
+
+fn append(shard: ShardId, after: Position, term: u64, payload: &[u8]) -> Append<'_> {
+    Append { shard, after, kind: EntryKind::COMMANDS, term, node: term, history: HISTORY, payload }
 }
 
 /// False if nothing was left.
@@ -112,7 +117,7 @@ fn append_last(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>,
     for number in 0..LAST_ATTEMPTS_MAX {
         let after = log.ends(shard).expect("the ends of a shard").last;
         let payload = [u64::MAX.to_le_bytes(), number.to_le_bytes()].concat();
-        let answer = log.append_behind(&[Append { shard, after, term: 1, payload: &payload }]).remove(0);
+        let answer = log.append_behind(&[append(shard, after, 1, &payload)]).remove(0);
         known.insert(payload, Known::from_answer(&answer));
         if answer.is_ok() {
             return;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use journal::{EntryLog, Position};
 
 use super::driver::Driver;
+use super::shard::Wanted;
 
 /// Where the quiet shard is among the shards.
 pub(super) const QUIET: usize = 0;
@@ -33,7 +34,8 @@ impl Driver<'_> {
         let last = shard.last();
         shard.check_ends(&*log);
         shard.check_read(&*log, last.index, usize::MAX);
-        self.check_refused(&log, QUIET, Position { hash: !last.hash, ..last });
+        let wanted = Wanted { after: Position { hash: !last.hash, ..last }, history: shard.history() };
+        self.check_refused(&log, QUIET, wanted);
         self.append_to(&log, &[QUIET]);
     }
 }

@@ -2,23 +2,51 @@
 
 use std::collections::VecDeque;
 
-use journal::{ENTRY_OVERHEAD_BYTES_MAX, Ends, EntryLog, JournalError, Position, ShardId};
+use journal::{Append, ENTRY_OVERHEAD_BYTES_MAX, Ends, Entry, EntryKind, EntryLog, JournalError, Position, ShardId};
 
 /// So many entries that the log has lost are remembered.
 const LOST_MAX: usize = 64;
+
+/// What an appender says of an entry, beside its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) kind: EntryKind,
+    pub(super) term: u64,
+    pub(super) node: u64,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Content {
+    /// One that is never appended.
+    pub(super) fn never() -> Self {
+        Self { kind: EntryKind::COMMANDS, term: 1, node: 1, payload: b"never".to_vec() }
+    }
+
+    pub(super) fn of(entry: &Entry) -> Self {
+        let Entry { kind, term, node, ref payload, .. } = *entry;
+        Self { kind, term, node, payload: payload.clone() }
+    }
+}
+
+/// Where an appender wants its entry: behind what, and in which history.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) after: Position,
+    pub(super) history: u64,
+}
 
 /// An entry that was appended.
 struct Appended {
     /// What it is behind.
     previous: Position,
     position: Position,
-    term: u64,
-    payload: Vec<u8>,
+    content: Content,
 }
 
 /// A shard as it must be.
 pub(super) struct Shard {
     id: ShardId,
+    history: u64,
     /// What the first entry is behind.
     start: Position,
     /// From the first kept entry on.
@@ -29,11 +57,30 @@ pub(super) struct Shard {
 
 impl Shard {
     pub(super) fn new(id: ShardId, start: Position) -> Self {
-        Self { id, start, entries: VecDeque::new(), lost: VecDeque::new() }
+        Self { id, history: id << 32, start, entries: VecDeque::new(), lost: VecDeque::new() }
     }
 
     pub(super) fn id(&self) -> ShardId {
         self.id
+    }
+
+    pub(super) fn history(&self) -> u64 {
+        self.history
+    }
+
+    /// Behind the last entry, as an owner appends.
+    pub(super) fn behind_last(&self) -> Wanted {
+        Wanted { after: self.last(), history: self.history }
+    }
+
+    /// Whether the log knows the history of the shard.
+    pub(super) fn has_begun(&self) -> bool {
+        self.start != Position::START || !self.entries.is_empty()
+    }
+
+    pub(super) fn append<'content>(&self, wanted: Wanted, content: &'content Content) -> Append<'content> {
+        let Content { kind, term, node, ref payload } = *content;
+        Append { shard: self.id, after: wanted.after, kind, term, node, history: wanted.history, payload }
     }
 
     pub(super) fn last(&self) -> Position {
@@ -50,7 +97,7 @@ impl Shard {
 
     /// The bytes of all kept payloads.
     pub(super) fn payload_bytes(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.payload.len() as u64).sum()
+        self.entries.iter().map(|entry| entry.content.payload.len() as u64).sum()
     }
 
     /// The place of a kept entry before the last; none if there is only one.
@@ -60,18 +107,18 @@ impl Shard {
     }
 
     /// An append said that it succeeded.
-    pub(super) fn appended(&mut self, position: Position, term: u64, payload: Vec<u8>) {
+    pub(super) fn appended(&mut self, position: Position, content: Content) {
         assert_eq!(position.index, self.last().index + 1, "J6: an entry of shard {} is behind the last", self.id);
         let previous = self.last();
         for lost in self.lost.iter().filter(|lost| lost.position == position) {
-            let is_same = (lost.previous, lost.term, &lost.payload) == (previous, term, &payload);
+            let is_same = (lost.previous, &lost.content) == (previous, &content);
             assert!(
                 is_same,
                 "J6: two entries of shard {} are {position}, behind {} and {previous}",
                 self.id, lost.previous
             );
         }
-        self.entries.push_back(Appended { previous, position, term, payload });
+        self.entries.push_back(Appended { previous, position, content });
     }
 
     pub(super) fn cut(&mut self, first_kept: u64) {
@@ -142,13 +189,16 @@ impl Shard {
         assert!(read.len() <= expected.len(), "{at}: {} entries, {} are there", read.len(), expected.len());
         for (kept, (entry, position)) in expected.clone().zip(&read) {
             assert_eq!((*position, entry.index), (kept.position, kept.position.index), "{at}");
-            assert_eq!((entry.shard, entry.term, &entry.payload), (self.id, kept.term, &kept.payload), "{at}");
+            assert_eq!((entry.shard, entry.history), (self.id, self.history), "{at}");
+            assert_eq!(Content::of(entry), kept.content, "{at}");
+            assert_eq!(entry.hash(), position.hash, "{at}: every log has the same hash for an entry");
             assert_eq!(entry.previous_hash, kept.previous.hash, "{at}: entry {position} is behind {}", kept.previous);
         }
         let bytes: usize = read.iter().map(|(entry, _)| entry.payload.len()).sum();
         assert!(read.len() == 1 || bytes <= bytes_max, "{at}: {bytes} bytes");
         if expected.len() > read.len() {
-            let with_next = expected.take(read.len() + 1).map(|kept| kept.payload.len() + ENTRY_OVERHEAD_BYTES_MAX);
+            let with_next =
+                expected.take(read.len() + 1).map(|kept| kept.content.payload.len() + ENTRY_OVERHEAD_BYTES_MAX);
             let with_next: usize = with_next.sum();
             assert!(with_next > bytes_max, "{at}: {} entries, and one more fits: {with_next} bytes", read.len());
         }

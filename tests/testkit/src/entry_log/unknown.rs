@@ -2,25 +2,20 @@
 
 use std::sync::Arc;
 
-use journal::{Append, EntryLog, JournalError};
+use journal::{EntryLog, JournalError};
 
 use super::driver::Driver;
+use super::shard::Content;
 
 /// So many appends in a row are not answered by a log that is no use.
 const UNANSWERED_MAX: usize = 1_000;
 /// The appender looks so many times at most before it appends again.
 const LOOKS_MAX: u64 = 5;
 
-/// An entry that may be in the log, or arrive later.
-pub(super) struct Unknown {
-    pub(super) term: u64,
-    pub(super) payload: Vec<u8>,
-}
-
 impl Driver<'_> {
     /// Settles what is behind the last entry of a shard. Looking does not settle it; an append behind the same entry does:
     /// it succeeds, or the entry that is there instead is one of the unknown ones.
-    pub(super) fn settle_unknown(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, first: Unknown) {
+    pub(super) fn settle_unknown(&mut self, log: &Arc<dyn EntryLog>, chosen: usize, first: Content) {
         let (id, after) = (self.shards[chosen].id(), self.shards[chosen].last());
         let mut unknown = vec![first];
         self.checked.unknown += 1;
@@ -32,30 +27,29 @@ impl Driver<'_> {
             missed |= seen.is_none();
         }
         while unknown.len() < UNANSWERED_MAX {
-            let (term, payload) = (self.term(), self.payload());
-            match log.append_behind(&[Append { shard: id, after, term, payload: &payload }]).remove(0) {
+            let (content, shard) = (self.content(), &self.shards[chosen]);
+            match log.append_behind(&[shard.append(shard.behind_last(), &content)]).remove(0) {
                 Ok(position) => {
                     assert_eq!(seen, None, "J6: two entries behind {after} of shard {id}");
-                    self.shards[chosen].appended(position, term, payload);
+                    self.shards[chosen].appended(position, content);
                     self.checked.appended += 1;
                     return;
                 }
                 Err(error) if error.may_be_appended() => {
-                    unknown.push(Unknown { term, payload });
+                    unknown.push(content);
                     self.checked.unknown += 1;
                 }
                 Err(JournalError::Deposed { .. }) => {
                     let (entry, position) =
                         log.read(id, after.index + 1, 0).expect("the entry that is there").remove(0);
                     assert!(seen.is_none_or(|seen| seen == position), "J2: {seen:?} of shard {id}, then {position}");
-                    let is_entry = |one: &Unknown| (one.term, &one.payload) == (entry.term, &entry.payload);
-                    let found = unknown.iter().rposition(is_entry);
+                    let found = unknown.iter().rposition(|one| *one == Content::of(&entry));
                     let Some(found) = found else {
                         panic!("J7: nobody appended what is behind {after} of shard {id}: {entry:?}");
                     };
                     // Those after the first were appended when nobody looked any more.
                     self.checked.late += u64::from(missed && found == 0);
-                    self.shards[chosen].appended(position, entry.term, entry.payload);
+                    self.shards[chosen].appended(position, Content::of(&entry));
                     assert_eq!(log.ends(id).expect("the ends of a shard").last, position, "J6: the last of shard {id}");
                     self.checked.appended += 1;
                     return;
