@@ -73,10 +73,15 @@ macro_rules! of_contracts {
             LazyLock::new(|| [$(crate::$folder::$guards::GUARDED),*].concat());
 
         fn guard(raw: &str) -> Result<Guard, DecodeError> {
-            let (names, thing) = guards::thing_of(raw, &GUARDED)?;
+            let names = guards::names_of(raw, &GUARDED)?;
+            // Every contract reads its own members and skips others: a member of a wrong type is refused by its name, whatever
+            // the guard is about.
+            $(let $folder: crate::$folder::$guards = from_json_text(raw)?;)*
+            let thing = guards::thing_of(&names, &GUARDED)?;
             let is_of = |guarded: &[Guarded]| guarded.iter().any(|of| of.member == thing.member);
             $(if is_of(crate::$folder::$guards::GUARDED) {
-                return guards::read(raw, &names, thing).map(Guard::$kind);
+                guards::check(&$folder, &names, thing)?;
+                return Ok(Guard::$kind($folder));
             })*
             unreachable!("what a guard can be about is of a contract")
         }

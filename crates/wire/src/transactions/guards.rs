@@ -1,7 +1,7 @@
 //! The conditions of a transaction: what those of every contract have in common, and how they are read.
 //!
 //! A guard is an object. One of its members names the thing that it is about, the others are conditions of that thing. Conditions
-//! of different contracts share names, so the thing is looked for first. A member that is null is not there, except beside the
+//! of different contracts share names; the thing tells whose they are. A member that is null is not there, except beside the
 //! condition that it belongs to.
 //!
 //! Keeps: every member of a guard is honoured or refused; none is skipped. Every condition that the store knows has one.
@@ -40,22 +40,27 @@ pub(crate) trait Guards: DeserializeOwned {
 /// What can hold of something that does not exist.
 const OF_WHAT_IS_ABSENT: [&str; 2] = ["absent", "unchanged_since"];
 
-/// The names of a guard's members, which are known and not repeated, and what the guard is about.
-pub(crate) fn thing_of(raw: &str, all: &[Guarded]) -> Result<(MemberNames, Guarded), DecodeError> {
+/// The names of a guard's members, which are known and not repeated.
+pub(crate) fn names_of(raw: &str, all: &[Guarded]) -> Result<MemberNames, DecodeError> {
     let names: MemberNames = from_json_text(raw)?;
     names.check(&known(all))?;
+    Ok(names)
+}
+
+/// What a guard with these members is about.
+pub(crate) fn thing_of(names: &MemberNames, all: &[Guarded]) -> Result<Guarded, DecodeError> {
     let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
     let things: Vec<&str> = all.iter().map(|thing| thing.name).collect();
     let mut about = all.iter().filter(|thing| names.has(thing.member));
     match (about.next(), about.next()) {
-        (Some(thing), None) => Ok((names, *thing)),
+        (Some(thing), None) => Ok(*thing),
         (None, _) => wrong(format!("a guard names {}", listed(&things, "or"))),
         (Some(_), Some(_)) => wrong(format!("a guard names one of {}", listed(&things, "and"))),
     }
 }
 
-/// Reads a guard that is about this thing.
-pub(crate) fn read<G: Guards>(raw: &str, names: &MemberNames, thing: Guarded) -> Result<G, DecodeError> {
+/// Refuses a guard with other conditions than this thing has, or with some that could never hold.
+pub(crate) fn check(guard: &impl Guards, names: &MemberNames, thing: Guarded) -> Result<(), DecodeError> {
     let Guarded { member: what, conditions: possible, companions, .. } = thing;
     let wrong = |reason: String| Err(DecodeError::wrong_value(reason));
     let belongs = |name: &str| name == what || companions.iter().any(|(_, with)| *with == name);
@@ -66,8 +71,6 @@ pub(crate) fn read<G: Guards>(raw: &str, names: &MemberNames, thing: Guarded) ->
     if conditions.is_empty() {
         return wrong(format!("a guard of {what} has {}", listed(possible, "or")));
     }
-    // Members of other contracts are null here, and are skipped.
-    let guard: G = from_json_text(raw)?;
     guard.check()?;
     if conditions.contains(&"absent")
         && let Some(other) = conditions.iter().find(|name| !OF_WHAT_IS_ABSENT.contains(name))
@@ -81,7 +84,7 @@ pub(crate) fn read<G: Guards>(raw: &str, names: &MemberNames, thing: Guarded) ->
             _ => {}
         }
     }
-    Ok(guard)
+    Ok(())
 }
 
 /// Refuses a flag that is false: it would say nothing.
@@ -378,5 +381,11 @@ mod tests {
         assert_eq!(refused(r#"{"record":"r","version":1,"is":1}"#), r#""field" is missing"#);
         assert_eq!(refused(r#"{"record":"r","verson":1}"#), r#""verson" is unknown; did you mean "version"?"#);
         assert_eq!(refused(r#"{"record":"r","version":"1"}"#), r#""version": it is string "1", but must be u64"#);
+        let of_others = r#"{"cell":"c","run":"r","last":true}"#;
+        assert_eq!(
+            refused(of_others),
+            r#""last": it is boolean `true`, but must be u64"#,
+            "by name, whatever it is about"
+        );
     }
 }
