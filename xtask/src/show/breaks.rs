@@ -169,7 +169,7 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-session-leaves-its-claims",
         "crates/kernel/src/records/owned.rs",
-        "            applying.owned = true;\n",
+        "            applying.owned.push(record.bucket);\n",
         "",
     ),
     of(
