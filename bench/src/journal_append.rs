@@ -1,5 +1,5 @@
-//! The journal's files: durable appends of three sizes beside a bare file, in turns, and how long a journal of 1 GB takes
-//! to open.
+//! The journal's files: durable appends of three sizes beside a bare file, in turns, shards that share syncs, and how long a
+//! journal of 1 GB takes to open.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use journal::{SegmentFiles, SegmentOptions};
 use testkit::arguments::Arguments;
 use testkit::report::Report;
 
-use crate::bare_append;
+use crate::{bare_append, journal_shards};
 
 const ID: u64 = 0x0062_656e_6368;
 const SHARD: u64 = 1;
@@ -73,6 +73,7 @@ pub fn run(arguments: &Arguments) -> Report {
             ratio <= 1.2,
         );
     }
+    journal_shards::run(directory.path(), duration);
     let took = open_large(&directory.path().join("large"), opened_bytes);
     println!("{} MB of entries open in {:.0} ms", opened_bytes / 1_000_000, took.as_secs_f64() * 1000.0);
     report

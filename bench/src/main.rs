@@ -36,6 +36,7 @@ mod http_speed;
 mod idle_followers;
 mod idle_polls;
 mod journal_append;
+mod journal_shards;
 mod new_user;
 mod profile;
 mod queues;

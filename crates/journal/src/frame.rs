@@ -202,7 +202,7 @@ impl<'bytes> Frame<'bytes> {
 mod tests {
     use super::*;
 
-    const AT: FilePlace = FilePlace { id: 5, segment: 2, offset: 80 };
+    const AT: FilePlace = FilePlace { id: 5, segment: 2, offset: 88 };
 
     fn entry() -> Entry {
         Entry {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_frame_is_valid_in_its_place_only() {
         let bytes = sealed(&entry(), AT);
-        for at in [FilePlace { id: 6, ..AT }, FilePlace { segment: 3, ..AT }, FilePlace { offset: 88, ..AT }] {
+        for at in [FilePlace { id: 6, ..AT }, FilePlace { segment: 3, ..AT }, FilePlace { offset: 96, ..AT }] {
             assert!(Frame::decode_at(&bytes, at).is_err(), "{at:?}");
         }
     }
@@ -278,7 +278,7 @@ mod tests {
     fn golden_bytes() {
         let golden = "0700000000000000 5348656e74727902 07000000 01 0300000000000000 0100000000000000\
             0400000000000000 0800000000000000 6300000000000000 7061796c6f6164\
-            f52ca659c1b68772 0600000000000000 dae8de751b374932";
+            f52ca659c1b68772 0600000000000000 8857dfcf5121f808";
         let hex: String = sealed(&entry(), AT).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, golden.replace(char::is_whitespace, ""));
     }

@@ -2,6 +2,7 @@
 //!
 //! - [`frame`]: the bytes of an entry, `docs/formats/journal.md`.
 //! - [`log`]: the interface between what orders entries and what keeps them. [`memory`]: a log in memory.
+//!   [`gathering`]: one call for the appends of several threads.
 //! - [`segments`]: that seam on segments: one set of files for all shards of a node.
 //! - [`disk`]: the file system below, so that tests can fail, record or lose each call.
 //! - [`durations`]: how long things took. `meter`: how the journal is doing.
@@ -16,6 +17,7 @@ pub mod durations;
 mod error;
 mod file_place;
 pub mod frame;
+pub mod gathering;
 pub mod local;
 pub mod log;
 pub mod memory;
@@ -31,6 +33,7 @@ pub use disk::{Disk, DiskDirectory, DiskFile, RealDisk};
 pub use durations::Durations;
 pub use error::JournalError;
 pub use frame::{Entry, EntryKind, ShardId};
+pub use gathering::{GatheringLog, GatheringMeter};
 pub use local::{Consumer, LocalJournal, LocalOptions, Ownership, QueueFull, Queued};
 pub use log::{Append, ENTRY_OVERHEAD_BYTES_MAX, Ends, EntryLog, Position, Verified};
 pub use meter::JournalMeter;

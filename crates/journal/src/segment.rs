@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, SEGMENT_HEADER_BYTES};
+use crate::batch::{BATCH_HEADER_BYTES_MIN, BatchHeader, SEGMENT_HEADER_BYTES};
 use crate::disk::DiskFile;
 use crate::error::JournalError;
 use crate::file_place::FilePlace;
@@ -51,7 +51,10 @@ impl<F: DiskFile> Segment<F> {
 
     /// The header of the batch at `offset`, if there is one.
     pub(crate) fn header_at(&self, window: &mut Window, offset: u64, id: u64) -> io::Result<Option<BatchHeader>> {
-        let bytes = window.get(self, offset, BATCH_HEADER_BYTES)?;
+        let Some(length) = BatchHeader::length(window.get(self, offset, BATCH_HEADER_BYTES_MIN)?) else {
+            return Ok(None);
+        };
+        let bytes = window.get(self, offset, length)?;
         Ok(BatchHeader::decode(bytes, self.place(id, offset)))
     }
 
@@ -60,14 +63,18 @@ impl<F: DiskFile> Segment<F> {
         FilePlace { id, segment: self.number, offset }
     }
 
-    /// Reads the entries of a batch into `body`; fewer bytes if the file ends before.
+    /// Reads all entries of the batch at `offset` into `body`; fewer bytes if the file ends before.
     pub(crate) fn read_body(&self, offset: u64, header: &BatchHeader, body: &mut Vec<u8>) -> io::Result<()> {
+        self.read(offset + header.header_bytes() as u64, header.body_bytes(), body)
+    }
+
+    /// Reads so many bytes; fewer if the file ends before.
+    pub(crate) fn read(&self, start: u64, length: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
         // A batch that ends behind the file was cut off, however long its header says it is.
-        let start = offset + BATCH_HEADER_BYTES as u64;
-        let length = u64::from(header.body_bytes).min(self.length.saturating_sub(start));
-        body.resize(usize::try_from(length).expect("a batch fits into memory"), 0);
-        let read = self.file.read_at(body, start)?;
-        body.truncate(read);
+        let length = length.min(self.length.saturating_sub(start));
+        bytes.resize(usize::try_from(length).expect("a batch fits into memory"), 0);
+        let read = self.file.read_at(bytes, start)?;
+        bytes.truncate(read);
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! Entries in segments: one set of files for all shards of a node, one write and one sync for each batch.
+//! Entries in segments: one set of files for all shards of a node, one write and one sync for each batch. The entries of
+//! several shards that are appended together are one batch.
 //!
 //! Segments are reserved in full before they are used, and reused when no shard needs their entries any more. Space is
 //! needed only for a new segment, and that is made ahead; without it, an append is refused before anything is written.
@@ -8,11 +9,13 @@
 //! compared and the next one written under one lock) and J7. Never: writes a batch before the one before it is durable, or
 //! anything at all after a sync, or a write for which there was room, failed.
 
+mod append;
 mod log;
 mod open;
 mod read;
 mod sizes;
 mod spares;
+mod walk;
 mod write;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,8 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, RealDisk};
 use crate::error::JournalError;
-use crate::frame::{EntryKind, Place, ShardId};
-use crate::log::{Append, Position, check_behind};
+use crate::frame::ShardId;
 use crate::segment::Segment;
 use crate::shard_index::{SEGMENTS_BEHIND_MAX, ShardIndex};
 use crate::watermark::{Known, Watermark};
@@ -138,11 +140,11 @@ impl<D: Disk> SegmentFiles<D> {
         let segment = state.segment(place.segment).expect("a kept segment").clone();
         let entry = self.last_entry_in(&segment, place.offset, shard, last_index)?;
         drop(segment);
-        state.begin_batch();
-        state.add_frame(&entry.place(), &entry.payload);
-        let header = state.end_batch(shard, last_index, self.id);
-        match self.write_batch(state, header) {
-            Ok(place) => state.shard(shard).add(place, last_index),
+        state.begin_batch(1);
+        let (part, _) = state.add_part(entry.place(), &[&entry.payload]);
+        let header = state.end_batch(vec![part], self.id);
+        match self.write_batch(state, &header) {
+            Ok(at) => state.shard(shard).add(part.place(at), last_index),
             // Without space, the old segments stay.
             Err(JournalError::NoSpace { .. }) => {}
             Err(error) => return Err(error),
@@ -206,66 +208,6 @@ impl<D: Disk> State<D> {
 }
 
 impl<D: Disk> SegmentFiles<D> {
-    /// Appends payloads after the last entry of `shard`, durably, and returns the index of the first. They are commands of
-    /// this process; the history of a shard that has none is the journal's id.
-    pub fn append(&self, shard: ShardId, term: u64, payloads: &[&[u8]]) -> Result<u64, JournalError> {
-        let mut state = self.lock();
-        let index = state.shards.get(&shard);
-        let after = index.map_or(Position::START, ShardIndex::last);
-        let history = index.and_then(|index| index.history).unwrap_or(self.id);
-        let kind = EntryKind::COMMANDS;
-        let entry = Append { shard, after, kind, term, node: 0, history, payload: &[] };
-        self.append_payloads(&mut state, &entry, payloads)?;
-        Ok(after.index + 1)
-    }
-
-    /// Appends payloads, each in an entry like `entry`, if that is behind the last one. Returns where the last one is.
-    fn append_payloads(
-        &self,
-        state: &mut State<D>,
-        entry: &Append<'_>,
-        payloads: &[&[u8]],
-    ) -> Result<Position, JournalError> {
-        let Append { shard, after: _, kind, term, node, history, payload: _ } = *entry;
-        let index = state.shards.get(&shard);
-        let found = index.map_or(Position::START, ShardIndex::last);
-        check_behind(entry, found, index.and_then(|index| index.history))?;
-        let last = found.index;
-        let first_index = last + 1;
-        if payloads.is_empty() {
-            return Ok(found);
-        }
-        let has_entries = index.is_some_and(ShardIndex::has_entries);
-        let (durable, mut previous_hash) = (if has_entries { last } else { 0 }, found.hash);
-        state.refuse_if_failed()?;
-        self.do_upkeep(state)?;
-        if !has_entries {
-            // Or the watermark would need space later, when it must not.
-            let shards = state.shards.len() + 1;
-            let reserved = state.watermark.reserve(shards);
-            let action = "reserve space for the watermark";
-            reserved.map_err(|error| state.fail_unless_no_space(JournalError::no_room_or_io(action, &error)))?;
-        }
-        state.begin_batch();
-        for (index, payload) in (first_index..).zip(payloads) {
-            let place = Place { index, shard, kind, term, node, history, durable, previous_hash };
-            previous_hash = state.add_frame(&place, payload);
-        }
-        let header = state.end_batch(shard, first_index, self.id);
-        // A hole would make the directory impossible to open, so it is ruled out here (J2).
-        let follows = state.shards.get(&shard).is_none_or(|index| index.follows(first_index, header.entries));
-        assert!(follows, "J2: {last} then {first_index}");
-        let place = self.write_batch(state, header)?;
-        let index = state.shard(shard);
-        index.add(place, header.last_index());
-        (index.last_hash, index.history) = (previous_hash, Some(history));
-        let appended = index.last();
-        let oldest = index.oldest().filter(|_| !index.rests());
-        state.include(oldest);
-        self.sizes.publish(state);
-        Ok(appended)
-    }
-
     /// The first kept entry of a shard.
     pub fn first_index(&self, shard: ShardId) -> Option<u64> {
         self.lock().shards.get(&shard)?.mark().map(|mark| mark.first_kept)

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use crate::batch::{ALIGNMENT, BATCH_MAGIC, BatchHeader};
+use crate::batch::{ALIGNMENT, BATCH_MAGIC, BatchHeader, BatchPart};
 use crate::disk::DiskFile;
 use crate::frame::{Frame, MAGIC, MAGIC_OFFSET, ShardId};
 use crate::segment::Segment;
@@ -32,7 +32,7 @@ pub(crate) fn evidence_in<F: DiskFile>(
         position = found + ALIGNMENT;
         let offset = from + found as u64;
         if let Some(header) = BatchHeader::decode(&bytes[found..], segment.place(id, offset)) {
-            let BatchHeader { first_index, shard, .. } = header;
+            let BatchPart { first_index, shard, .. } = header.parts[0];
             let what = format!(
                 "entry {first_index} of shard {shard} is in a batch of its own behind the damage, so what is damaged was \
                  durable"

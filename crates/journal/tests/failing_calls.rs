@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use failing_disk::{Call, EIO, EMFILE, ENOSPC, FailingDisk, Plan};
-use statehouse_journal::{Disk, EntryLog, JournalError, SegmentFiles, SegmentOptions};
+use statehouse_journal::{Append, Disk, EntryKind, EntryLog, JournalError, SegmentFiles, SegmentOptions};
 
 const ID: u64 = 81;
 const SHARDS: [u64; 2] = [1, 2];
@@ -143,6 +143,33 @@ impl Run<'_> {
         });
     }
 
+    /// One entry of each shard, in one call: both are there, or neither is.
+    fn append_to_both(&mut self, files: &mut Option<Files>) {
+        self.attempt(files, |run, files| {
+            let lasts = SHARDS.map(|shard| files.ends(shard).unwrap().last);
+            let payloads = [0, 1].map(|position| payload(SHARDS[position], lasts[position].index + 1));
+            let entries = [0, 1].map(|position| Append {
+                shard: SHARDS[position],
+                after: lasts[position],
+                kind: EntryKind::COMMANDS,
+                term: 1,
+                node: 0,
+                history: ID,
+                payload: &payloads[position],
+            });
+            let before = lasts.map(|last| last.index);
+            run.promised.attempted = before.map(|last| last + 1);
+            let answers: Result<Vec<_>, _> = files.append_behind(&entries).into_iter().collect();
+            match &answers {
+                Ok(_) => run.promised.acknowledged = before.map(|last| last + 1),
+                // Nothing was written.
+                Err(JournalError::NoSpace { .. }) => run.promised.attempted = before,
+                Err(_) => {}
+            }
+            answers
+        });
+    }
+
     fn work(&mut self) {
         let mut files = Some(self.open());
         for round in 0..16 {
@@ -153,6 +180,9 @@ impl Run<'_> {
             }
             if round % 4 == 0 {
                 self.append(&mut files, 2, 1);
+            }
+            if round % 5 == 1 {
+                self.append_to_both(&mut files);
             }
             if round % 8 == 7 {
                 let first_kept = self.promised.acknowledged[0] - 1;

@@ -1,4 +1,4 @@
-//! The suite of `EntryLog`, on files and in memory.
+//! The suite of `EntryLog`, on files and in memory, and on both with appends that are gathered.
 
 mod failing_disk;
 
@@ -9,7 +9,7 @@ use failing_disk::{Call, EIO, ENOSPC, FailingDisk, Plan};
 
 use statehouse_journal::EntryLog;
 use statehouse_journal::memory::{MemoryHabits, MemoryLog};
-use testkit::entry_log::{Failure, Files, Memory, Subject, check, fight};
+use testkit::entry_log::{Failure, Files, Gathering, Memory, Subject, append_together, check, fight};
 
 /// Small, so that many segments are begun and freed.
 const SEGMENT_BYTES: u64 = 4 << 10;
@@ -87,4 +87,40 @@ fn of_appenders_that_fight_for_a_shard_one_wins_each_round() {
     let memory: Arc<dyn EntryLog> = Arc::new(MemoryLog::with_habits(habits));
     let fought = fight(&memory, 1, 8, 2_000);
     assert!(fought.refused > 0 && fought.unknown > 0, "{fought:?}");
+}
+
+#[test]
+fn gathered_appends_do_the_duties_of_a_log() {
+    let checked = check(&mut Gathering::over(Files::new(SEGMENT_BYTES)), 4, 3_000);
+    assert!(checked.appended > 1_000 && checked.refused > 100 && checked.moved > 5, "{checked:?}");
+    let (disk, plan) = FailingDisk::new();
+    let failing = FailingFiles { files: Files::on(disk, SEGMENT_BYTES), plan };
+    let checked = check(&mut Gathering::over(failing), 5, 3_000);
+    assert!(checked.without_room > 5 && checked.broken > 10, "{checked:?}");
+    let habits = MemoryHabits::default().unanswered_one_in(5).late_by_calls(6);
+    let checked = check(&mut Gathering::over(Memory::new(habits)), 6, 20_000);
+    assert!(checked.lost > 100 && checked.unknown > 0 && checked.late > 0, "{checked:?}");
+    let fought = fight(&Gathering::over(Files::new(SEGMENT_BYTES)).log(), 1, 8, 500);
+    assert!(fought.refused > 0 && fought.unknown == 0, "{fought:?}");
+}
+
+#[test]
+fn appenders_with_shards_of_their_own_do_not_concern_each_other() {
+    let habits = MemoryHabits::default().unanswered_one_in(9).late_by_calls(5).delay(Duration::from_micros(50));
+    let below: [(&str, Box<dyn Subject>, u64); 2] =
+        [("files", Box::new(Files::new(SEGMENT_BYTES)), 150), ("memory", Box::new(Memory::new(habits)), 400)];
+    for (name, subject, rounds) in below {
+        let alone = append_together(&subject.log(), 6, rounds, 1);
+        assert!(alone.entries > rounds * 6 && alone.refused > 0, "{name}: {alone:?}");
+    }
+    let files = Gathering::over(Files::new(SEGMENT_BYTES));
+    let memory = Gathering::over(Memory::new(habits));
+    for (name, log, rounds) in [("files", files.gathering(), 150), ("memory", memory.gathering(), 400)] {
+        let shared: Arc<dyn EntryLog> = log.clone();
+        let gathered = append_together(&shared, 6, rounds, 2);
+        let meter = log.meter();
+        println!("{name}: {gathered:?}, {meter:?}");
+        assert!(gathered.entries > rounds * 6 && gathered.refused > 0, "{name}: {gathered:?}");
+        assert!(meter.calls < rounds * 6, "{name}: appends of several threads were one call: {meter:?}");
+    }
 }

@@ -14,7 +14,7 @@ use file_contents::contents;
 
 const ID: u64 = 80;
 const FILE_HEADER_BYTES: usize = 24;
-const BATCH_HEADER_BYTES: usize = 56;
+const BATCH_HEADER_BYTES: usize = 64;
 const ENTRY_HEADER_BYTES: usize = 61;
 
 fn small() -> SegmentOptions {

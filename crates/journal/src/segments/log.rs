@@ -1,6 +1,6 @@
 //! Segments as a log.
 //!
-//! Keeps: J6 and J7, each entry of a call by itself. An entry that was refused does not concern the others.
+//! Keeps: the duties of a log, as `segments/append.rs`, `segments/read.rs` and the others do.
 
 use crate::disk::Disk;
 use crate::error::JournalError;
@@ -9,13 +9,15 @@ use crate::log::{Append, Ends, EntryLog, Position, Verified};
 use crate::shard_index::ShardIndex;
 
 use super::SegmentFiles;
+use super::append::NewPart;
 use super::spares::SPARES_MAX;
 
 impl<D: Disk> EntryLog for SegmentFiles<D> {
-    /// One batch and one sync for each shard: a batch is of one shard, and the one before it is durable.
+    /// One batch and one sync, unless there is more than goes into a batch.
     fn append_behind(&self, entries: &[Append<'_>]) -> Vec<Result<Position, JournalError>> {
-        let append = |entry: &Append<'_>| self.append_payloads(&mut self.lock(), entry, &[entry.payload]);
-        entries.iter().map(append).collect()
+        let parts = entries.iter().map(|entry| NewPart { entry, payloads: std::slice::from_ref(&entry.payload) });
+        let parts: Vec<NewPart<'_>> = parts.collect();
+        self.append_parts(&mut self.lock(), &parts)
     }
 
     fn read(&self, shard: ShardId, first: u64, bytes_max: usize) -> Result<Vec<(Entry, Position)>, JournalError> {

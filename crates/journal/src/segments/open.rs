@@ -9,39 +9,18 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, SEGMENT_HEADER_BYTES, segment_header};
+use crate::batch::{BATCH_HEADER_BYTES_MIN, SEGMENT_HEADER_BYTES, segment_header};
 use crate::disk::{Disk, DiskDirectory, DiskFile};
 use crate::error::JournalError;
 use crate::frame::ShardId;
-use crate::segment::{Segment, Window, cannot_read, number_of, path_of};
-use crate::shard_index::{BatchPlace, ShardIndex};
+use crate::segment::{Segment, cannot_read, number_of, path_of};
 use crate::tail_scan::{evidence_in, holds_entries};
 use crate::watermark::{Known, Watermark};
 
 use super::sizes::PublishedSizes;
 use super::spares::SPARES_MAX;
+use super::walk::Walked;
 use super::{SegmentFiles, SegmentOptions, State};
-
-/// A batch, and where it is.
-#[derive(Clone, Copy)]
-struct FoundBatch {
-    /// The position of its segment among those that were found.
-    segment: usize,
-    offset: u64,
-    header: BatchHeader,
-}
-
-/// What walking all segments has found.
-#[derive(Default)]
-struct Walked {
-    shards: BTreeMap<ShardId, ShardIndex>,
-    /// The last batch of each shard.
-    last_batches: BTreeMap<ShardId, FoundBatch>,
-    /// The last batch of all.
-    last: Option<FoundBatch>,
-    /// A torn batch behind it.
-    torn: Option<FoundBatch>,
-}
 
 impl<D: Disk> SegmentFiles<D> {
     /// [`create`](SegmentFiles::create) on a given file system.
@@ -138,11 +117,11 @@ impl<D: Disk> SegmentFiles<D> {
         // From here on nothing is refused any more.
         state.watermark.settle()?;
         self.settle_batches(&segments, &walked)?;
-        let used = walked.last.map_or(0, |last| last.segment) + 1;
+        let used = walked.last.as_ref().map_or(0, |last| last.segment) + 1;
         let last_number = kept[used - 1];
-        state.sequence = match (walked.torn, walked.last) {
+        state.sequence = match (&walked.torn, &walked.last) {
             (Some(torn), _) => torn.header.sequence,
-            (None, last) => last.map_or(1, |last| last.header.sequence + 1),
+            (None, last) => last.as_ref().map_or(1, |last| last.header.sequence + 1),
         };
         state.shards = walked.shards;
         let mut segments = VecDeque::from(segments);
@@ -181,106 +160,12 @@ impl<D: Disk> SegmentFiles<D> {
         self.disk.open_directory(directory).and_then(|directory| directory.sync()).map_err(failed)
     }
 
-    /// Follows the batches from segment to segment; each must be the one after the one before.
-    fn walk(&self, segments: &mut [Segment<D::File>], known: &Known) -> Result<Walked, JournalError> {
-        let mut walked = Walked::default();
-        for (position, segment) in segments.iter_mut().enumerate() {
-            let follows = segment.number == known.first_segment + position as u64;
-            let mut window = Window::default();
-            let header = window.get(segment, 0, SEGMENT_HEADER_BYTES).map_err(cannot_read)?;
-            if header != segment_header(self.id, segment.number) {
-                // Never used, or damaged: then the batches in it are evidence.
-                continue;
-            }
-            loop {
-                let offset = segment.end;
-                let header = segment.header_at(&mut window, offset, self.id).map_err(cannot_read)?;
-                let Some(header) = header else { break };
-                let before = walked.last.map(|last| last.header.sequence);
-                let is_next = before.is_none_or(|before| before + 1 == header.sequence);
-                // A segment is begun when the one before it is full.
-                let is_beside = position == walked.last.map_or(0, |last| last.segment + 1) || !segment.is_empty();
-                if !is_next || !is_beside || !follows {
-                    let what = match follows {
-                        true => format!("batches are missing before batch {}", header.sequence),
-                        false => "a file is missing before this one".to_owned(),
-                    };
-                    return Err(JournalError::damaged(self.path_at(segment, offset), what));
-                }
-                self.add(segment, FoundBatch { segment: position, offset, header }, &mut walked)?;
-                segment.end += header.bytes();
-            }
-        }
-        Ok(walked)
-    }
-
-    fn add(&self, segment: &Segment<D::File>, found: FoundBatch, walked: &mut Walked) -> Result<(), JournalError> {
-        // The last batch may be torn, so it is looked at when the next one is found.
-        if let Some(before) = walked.last.replace(found) {
-            let number = segment.number - (found.segment - before.segment) as u64;
-            self.index(number, before, walked)?;
-        }
-        Ok(())
-    }
-
-    fn index(&self, segment: u64, found: FoundBatch, walked: &mut Walked) -> Result<(), JournalError> {
-        let FoundBatch { offset, header, .. } = found;
-        let shard = walked.shards.entry(header.shard).or_default();
-        if !shard.follows(header.first_index, header.entries) {
-            let place = format!("{} at byte {offset}", path_of(&self.path, segment).display());
-            let (first, last) = (header.first_index, shard.last_index);
-            let what = format!("entry {first} of shard {} follows entry {last}", header.shard);
-            return Err(JournalError::damaged(place, what));
-        }
-        shard.add(BatchPlace { segment, offset, first_index: header.first_index }, header.last_index());
-        walked.last_batches.insert(header.shard, found);
-        Ok(())
-    }
-
-    /// Only the last batch can be torn. If it is, it does not count.
-    fn find_torn_batch(&self, segments: &mut [Segment<D::File>], walked: &mut Walked) -> Result<(), JournalError> {
-        let Some(last) = walked.last else { return Ok(()) };
-        let segment = &segments[last.segment];
-        let mut body = Vec::new();
-        segment.read_body(last.offset, &last.header, &mut body).map_err(cannot_read)?;
-        if last.header.frames(&body, segment.place(self.id, last.offset)).is_ok() {
-            return self.index(segment.number, last, walked);
-        }
-        segments[last.segment].end = last.offset;
-        walked.torn = Some(last);
-        walked.last = self.batch_before(segments, last)?;
-        Ok(())
-    }
-
-    /// Walks once more to the batch before this one.
-    fn batch_before(
-        &self,
-        segments: &[Segment<D::File>],
-        last: FoundBatch,
-    ) -> Result<Option<FoundBatch>, JournalError> {
-        let first = SEGMENT_HEADER_BYTES as u64;
-        let (position, end) = match last.offset > first {
-            true => (last.segment, last.offset),
-            false if last.segment == 0 => return Ok(None),
-            false => (last.segment - 1, segments[last.segment - 1].end),
-        };
-        let mut window = Window::default();
-        let (mut offset, mut before) = (first, None);
-        while offset < end {
-            let header = segments[position].header_at(&mut window, offset, self.id).map_err(cannot_read)?;
-            let Some(header) = header else { break };
-            before = Some(FoundBatch { segment: position, offset, header });
-            offset += header.bytes();
-        }
-        Ok(before)
-    }
-
     /// Refuses if something behind the end was written after the end was durable.
     fn refuse_evidence(&self, segments: &[Segment<D::File>], walked: &Walked) -> Result<(), JournalError> {
         let last_kept = |shard: ShardId| walked.shards.get(&shard).map_or(0, |index| index.last_index);
-        let (end_segment, end) = match (walked.torn, walked.last) {
+        let (end_segment, end) = match (&walked.torn, &walked.last) {
             // Its own header proves nothing.
-            (Some(torn), _) => (torn.segment, torn.offset + BATCH_HEADER_BYTES as u64),
+            (Some(torn), _) => (torn.segment, torn.offset + torn.header.header_bytes() as u64),
             (None, Some(last)) => (last.segment, last.offset + last.header.bytes()),
             (None, None) => (0, 0),
         };
@@ -289,7 +174,7 @@ impl<D: Disk> SegmentFiles<D> {
             let from = if position == end_segment { end } else { 0 };
             let evidence = evidence_in(segment, from, self.id, last_kept, &mut buffer).map_err(cannot_read)?;
             if let Some(evidence) = evidence {
-                let damage = self.path_at(&segments[end_segment], walked.torn.map_or(end, |torn| torn.offset));
+                let damage = self.path_at(&segments[end_segment], walked.torn.as_ref().map_or(end, |torn| torn.offset));
                 let place = self.path_at(segment, evidence.offset);
                 return Err(JournalError::damaged(damage, format!("{} ({place})", evidence.what)));
             }
@@ -319,23 +204,6 @@ impl<D: Disk> SegmentFiles<D> {
         Ok(())
     }
 
-    /// The next entry of each shard refers to the last one.
-    fn read_last_entries(&self, segments: &[Segment<D::File>], walked: &mut Walked) -> Result<(), JournalError> {
-        let mut body = Vec::new();
-        for (shard, found) in &walked.last_batches {
-            let segment = &segments[found.segment];
-            segment.read_body(found.offset, &found.header, &mut body).map_err(cannot_read)?;
-            let frames = found.header.frames(&body, segment.place(self.id, found.offset)).map_err(|what| {
-                let index = found.header.last_index();
-                JournalError::damaged(self.place_in(segment, found.offset, *shard, index), what)
-            })?;
-            if let (Some(index), Some(frame)) = (walked.shards.get_mut(shard), frames.last()) {
-                (index.last_hash, index.history) = (frame.hash, Some(frame.place.history));
-            }
-        }
-        Ok(())
-    }
-
     /// Makes the last batch durable, and a torn one invalid. A killed process may have left the last batch in memory
     /// only, and it is about to be trusted. It is written again because a failed sync may have left the file looking
     /// clean. The header of a torn batch would be taken for evidence once the next batch is in another segment.
@@ -344,10 +212,10 @@ impl<D: Disk> SegmentFiles<D> {
             let written = segment.file.write_at(bytes, offset).and_then(|()| segment.file.sync_data());
             written.map_err(|error| JournalError::io("sync recovered entries", error))
         };
-        if let Some(torn) = walked.torn {
-            settle(&segments[torn.segment], &[0; BATCH_HEADER_BYTES], torn.offset)?;
+        if let Some(torn) = &walked.torn {
+            settle(&segments[torn.segment], &[0; BATCH_HEADER_BYTES_MIN], torn.offset)?;
         }
-        if let Some(last) = walked.last {
+        if let Some(last) = &walked.last {
             let segment = &segments[last.segment];
             // The segment's header is settled with the first batch, as it was written.
             let is_first = last.offset == SEGMENT_HEADER_BYTES as u64;
@@ -355,7 +223,9 @@ impl<D: Disk> SegmentFiles<D> {
             if is_first {
                 batch.extend_from_slice(&segment_header(self.id, segment.number));
             }
-            batch.extend_from_slice(&last.header.encode(segment.place(self.id, last.offset)));
+            let start = batch.len();
+            batch.resize(start + last.header.header_bytes(), 0);
+            last.header.encode_to(&mut batch[start..], segment.place(self.id, last.offset));
             let mut body = Vec::new();
             segment.read_body(last.offset, &last.header, &mut body).map_err(cannot_read)?;
             batch.extend_from_slice(&body);

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::batch::{BATCH_HEADER_BYTES, SEGMENT_HEADER_BYTES, aligned};
+use crate::batch::{SEGMENT_HEADER_BYTES, aligned};
 use crate::disk::Disk;
 use crate::error::JournalError;
-use crate::frame::{Entry, Frame, ShardId};
+use crate::frame::{Entry, Frame, Place, ShardId};
 use crate::log::{Position, Verified};
 use crate::segment::{Segment, Window, cannot_read, path_of};
 use crate::shard_index::BatchPlace;
@@ -68,14 +68,15 @@ impl<D: Disk> SegmentFiles<D> {
         let mut offset = place.offset;
         let mut found = place;
         while let Ok(Some(header)) = segment.header_at(&mut window, offset, self.id) {
-            if header.shard == shard && header.first_index > first_index {
+            let part = header.part(shard).map(|(part, _)| part);
+            if part.is_some_and(|part| part.first_index > first_index) {
                 break;
             }
-            if header.shard == shard {
-                found = BatchPlace { segment: segment.number, offset, first_index: header.first_index };
+            if let Some(part) = part {
+                found = part.place(segment.place(self.id, offset));
             }
             offset += header.bytes();
-            if header.shard == shard && header.last_index() >= first_index || offset >= segment.end {
+            if part.is_some_and(|part| part.last_index() >= first_index) || offset >= segment.end {
                 break;
             }
         }
@@ -90,14 +91,15 @@ impl<D: Disk> SegmentFiles<D> {
         while offset < found.segment.end && reading.next <= found.last_index {
             let header = found.segment.header_at(&mut window, offset, self.id).map_err(cannot_read)?;
             let header = header.ok_or_else(|| self.damaged_batch(&found.segment, offset))?;
-            if header.shard == shard && header.last_index() >= reading.next {
-                if header.first_index > reading.next {
+            if let Some((part, start)) = header.part(shard).filter(|(part, _)| part.last_index() >= reading.next) {
+                if part.first_index > reading.next {
                     break;
                 }
-                found.segment.read_body(offset, &header, &mut body).map_err(cannot_read)?;
+                let start = offset + start;
+                found.segment.read(start, u64::from(part.bytes), &mut body).map_err(cannot_read)?;
                 let mut position = 0;
-                for index in header.first_index..=header.last_index() {
-                    let at = offset + (BATCH_HEADER_BYTES + position) as u64;
+                for index in part.first_index..=part.last_index() {
+                    let at = start + position as u64;
                     let damaged = |what| JournalError::damaged(self.place_in(&found.segment, at, shard, index), what);
                     let frame = body.get(position..).unwrap_or_default();
                     let frame_at = found.segment.place(self.id, at);
@@ -177,19 +179,19 @@ impl<D: Disk> SegmentFiles<D> {
             segment.read_body(offset, &header, &mut body).map_err(cannot_read)?;
             let damaged = |what: String| JournalError::damaged(self.path_at(segment, offset), what);
             let frames = header.frames(&body, segment.place(self.id, offset)).map_err(damaged)?;
-            let first_kept = marks.get(&header.shard).map_or(0, |mark| mark.first_kept);
             for frame in frames {
-                let index = frame.place.index;
-                match tails.get(&header.shard) {
+                let Place { index, shard, .. } = frame.place;
+                let first_kept = marks.get(&shard).map_or(0, |mark| mark.first_kept);
+                match tails.get(&shard) {
                     // The last entry of a shard may have been written twice.
                     Some((last, hash)) if *last == index && *hash == frame.hash => continue,
                     Some((last, hash)) if last + 1 != index || *hash != frame.place.previous_hash => {
-                        let place = self.place_in(segment, offset, header.shard, index);
+                        let place = self.place_in(segment, offset, shard, index);
                         return Err(JournalError::damaged(place, "it does not follow the previous entry"));
                     }
                     _ => {}
                 }
-                tails.insert(header.shard, (index, frame.hash));
+                tails.insert(shard, (index, frame.hash));
                 if first_kept <= index {
                     verified.entries += 1;
                     verified.payload_bytes += frame.payload.len() as u64;
@@ -200,7 +202,7 @@ impl<D: Disk> SegmentFiles<D> {
         Ok(())
     }
 
-    fn damaged_batch(&self, segment: &Segment<D::File>, offset: u64) -> JournalError {
+    pub(super) fn damaged_batch(&self, segment: &Segment<D::File>, offset: u64) -> JournalError {
         JournalError::damaged(self.path_at(segment, offset), "the header of a batch is damaged")
     }
 

@@ -1,14 +1,18 @@
-//! One batch: put together in the buffer, written and synced, or withdrawn if there was no room for it.
+//! One batch, of one shard or of several: put together in the buffer, written and synced, or withdrawn if there was no room
+//! for it.
 //!
 //! Keeps: J1; J4: any other failure of a write or a sync stops the journal; callers check that none has; J7: a batch that
 //! there was no room for is withdrawn, any other that failed may be there. Never: writes a batch before the one that there
 //! was no room for is withdrawn.
 
-use crate::batch::{BATCH_HEADER_BYTES, BatchHeader, EntriesHash, SEGMENT_HEADER_BYTES, aligned, segment_header};
+use crate::batch::{
+    BATCH_HEADER_BYTES_MIN, BatchHeader, BatchPart, EntriesHash, SEGMENT_HEADER_BYTES, aligned, batch_header_bytes,
+    segment_header,
+};
 use crate::disk::{Disk, DiskFile};
 use crate::error::{JournalError, is_lack_of_room};
-use crate::frame::{Place, ShardId, seal};
-use crate::shard_index::BatchPlace;
+use crate::file_place::FilePlace;
+use crate::frame::{Place, seal};
 
 use super::{SegmentFiles, State};
 
@@ -22,7 +26,7 @@ pub(super) struct Framed {
 
 impl<D: Disk> SegmentFiles<D> {
     /// Writes and syncs the batch in the buffer, and returns where it is.
-    pub(super) fn write_batch(&self, state: &mut State<D>, header: BatchHeader) -> Result<BatchPlace, JournalError> {
+    pub(super) fn write_batch(&self, state: &mut State<D>, header: &BatchHeader) -> Result<FilePlace, JournalError> {
         let bytes = header.bytes();
         self.withdraw_refused(state)?;
         self.make_room(state, bytes)?;
@@ -30,7 +34,7 @@ impl<D: Disk> SegmentFiles<D> {
         let offset = segment.end;
         let (segment_part, batch_part) = state.buffer.split_at_mut(SEGMENT_HEADER_BYTES);
         let at = segment.place(self.id, offset);
-        batch_part[..BATCH_HEADER_BYTES].copy_from_slice(&header.encode(at));
+        header.encode_to(batch_part, at);
         for Framed { start, end, .. } in &state.framed {
             let start = start - SEGMENT_HEADER_BYTES;
             seal(&mut batch_part[start..end - SEGMENT_HEADER_BYTES], at.plus(start));
@@ -58,7 +62,7 @@ impl<D: Disk> SegmentFiles<D> {
         }
         segment.end += bytes;
         state.sequence += 1;
-        Ok(BatchPlace { segment: segment.number, offset, first_index: header.first_index })
+        Ok(at)
     }
 
     /// Makes the header of a batch invalid that there was no room for: a part of it may be there. A batch that follows
@@ -67,8 +71,8 @@ impl<D: Disk> SegmentFiles<D> {
         let Some(offset) = state.refused_at else { return Ok(()) };
         let segment = state.segments.back().expect("there is always one to append to");
         let from = if segment.is_empty() { 0 } else { offset };
-        let zeros = [0; SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES];
-        let count = usize::try_from(offset - from).expect("a header") + BATCH_HEADER_BYTES;
+        let zeros = [0; SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES_MIN];
+        let count = usize::try_from(offset - from).expect("a header") + BATCH_HEADER_BYTES_MIN;
         let written = segment.file.write_at(&zeros[..count], from);
         let action = "withdraw an entry that there was no room for";
         match written.map_err(|error| JournalError::no_room_or_io(action, &error)) {
@@ -84,15 +88,27 @@ impl<D: Disk> SegmentFiles<D> {
 }
 
 impl<D: Disk> State<D> {
-    /// Empties the buffer, with room for both headers.
-    pub(super) fn begin_batch(&mut self) {
+    /// Empties the buffer, with room for the headers of a segment and of a batch of so many shards.
+    pub(super) fn begin_batch(&mut self, parts: usize) {
         self.framed.clear();
         self.buffer.clear();
-        self.buffer.resize(SEGMENT_HEADER_BYTES + BATCH_HEADER_BYTES, 0);
+        self.buffer.resize(SEGMENT_HEADER_BYTES + batch_header_bytes(parts), 0);
     }
 
-    /// Adds an entry to the batch in the buffer. Returns its hash.
-    pub(super) fn add_frame(&mut self, place: &Place, payload: &[u8]) -> u64 {
+    /// Adds entries of a shard to the batch in the buffer: `first`, and others like it behind it, one for each payload.
+    /// Returns them as a part of the batch, and the hash of the last.
+    pub(super) fn add_part(&mut self, first: Place, payloads: &[&[u8]]) -> (BatchPart, u64) {
+        let (start, mut place) = (self.buffer.len(), first);
+        for payload in payloads {
+            place.previous_hash = self.add_frame(&place, payload);
+            place.index += 1;
+        }
+        let entries = u32::try_from(payloads.len()).expect("fewer entries than bytes");
+        let bytes = u32::try_from(self.buffer.len() - start).expect("a batch is below 4 GiB");
+        (BatchPart { shard: first.shard, first_index: first.index, entries, bytes }, place.previous_hash)
+    }
+
+    fn add_frame(&mut self, place: &Place, payload: &[u8]) -> u64 {
         let start = self.buffer.len();
         let hash = place.encode(payload, &mut self.buffer);
         self.framed.push(Framed { start, end: self.buffer.len(), hash });
@@ -102,17 +118,9 @@ impl<D: Disk> State<D> {
     }
 
     /// The header of the batch in the buffer.
-    pub(super) fn end_batch(&mut self, shard: ShardId, first_index: u64, id: u64) -> BatchHeader {
+    pub(super) fn end_batch(&self, parts: Vec<BatchPart>, id: u64) -> BatchHeader {
         let mut entries_hash = EntriesHash::new(id);
         self.framed.iter().for_each(|framed| entries_hash.add(framed.hash));
-        let body_bytes = self.buffer.len() - SEGMENT_HEADER_BYTES - BATCH_HEADER_BYTES;
-        BatchHeader {
-            sequence: self.sequence,
-            shard,
-            first_index,
-            entries: u32::try_from(self.framed.len()).expect("fewer entries than bytes"),
-            body_bytes: u32::try_from(body_bytes).expect("a batch is below 4 GiB"),
-            entries_hash: entries_hash.finish(),
-        }
+        BatchHeader { sequence: self.sequence, parts, entries_hash: entries_hash.finish() }
     }
 }

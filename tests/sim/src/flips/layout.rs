@@ -12,8 +12,10 @@ use journal::{Entry, ShardId};
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 const FILE_HEADER_BYTES: usize = 24;
-const BATCH_HEADER_BYTES: usize = 56;
-const BATCH_MAGIC: &[u8] = b"SHbatch\x02";
+/// A batch's header without its parts, and one part.
+const BATCH_HEADER_BYTES: usize = 40;
+const BATCH_PART_BYTES: usize = 24;
+const BATCH_MAGIC: &[u8] = b"SHbatch\x03";
 const FRAME_HEADER_BYTES: usize = 61;
 /// The hash, what was durable, and the seal of both.
 const FRAME_TRAILER_BYTES: usize = 24;
@@ -103,9 +105,10 @@ impl Layout {
                 break;
             }
             sequence = Some(next);
-            let length = u32::from_le_bytes(bytes[offset + 36..offset + 40].try_into().expect("four bytes"));
-            let body = offset + BATCH_HEADER_BYTES;
-            let end = body + length as usize;
+            let short_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
+            let (parts, length) = (short_at(offset + 16), short_at(offset + 20));
+            let body = offset + BATCH_HEADER_BYTES + parts * BATCH_PART_BYTES;
+            let end = body + length;
             self.add(path, offset..body, Kind::BatchHeader, None);
             let entries = self.add_entries(path, bytes, body..end);
             self.batches.push(Batch { entries, is_last: false });

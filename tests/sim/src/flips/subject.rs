@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use journal::{EntryLog, SegmentFiles, SegmentOptions, ShardId};
+use journal::{Append, EntryKind, EntryLog, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::layout::{Files, Layout};
@@ -82,6 +82,9 @@ fn append(
     count_max: u64,
     bytes_max: usize,
 ) {
+    if random.one_in(3) {
+        return append_to_all(files, payloads, random, bytes_max);
+    }
     let shard = *random.choose(&SHARDS);
     let mut payload = || {
         let length = random.index(bytes_max);
@@ -93,6 +96,27 @@ fn append(
     let borrowed: Vec<&[u8]> = batch.iter().map(Vec::as_slice).collect();
     let first = files.append(shard, 1, &borrowed).expect("an append");
     payloads.extend((first..).map(|index| (shard, index)).zip(batch));
+}
+
+/// One batch with an entry of each shard.
+fn append_to_all(
+    files: &SegmentFiles,
+    payloads: &mut BTreeMap<(ShardId, u64), Vec<u8>>,
+    random: &mut Random,
+    bytes_max: usize,
+) {
+    let batch = SHARDS.map(|_| {
+        let length = random.index(bytes_max);
+        random.bytes(length)
+    });
+    let entry = |(shard, payload): (ShardId, _)| {
+        let after = files.ends(shard).expect("its ends").last;
+        Append { shard, after, kind: EntryKind::COMMANDS, term: 1, node: 0, history: JOURNAL_ID, payload }
+    };
+    let entries: Vec<Append<'_>> = SHARDS.into_iter().zip(batch.iter().map(Vec::as_slice)).map(entry).collect();
+    let appended: Vec<u64> =
+        files.append_behind(&entries).into_iter().map(|answer| answer.expect("an append").index).collect();
+    payloads.extend(SHARDS.into_iter().zip(appended).zip(batch));
 }
 
 fn file_count(directory: &Path) -> usize {

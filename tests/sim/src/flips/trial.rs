@@ -98,19 +98,16 @@ impl<'a> Flip<'a> {
 
     /// Compares every entry that is left, and says whether the last batch is gone.
     fn check_entries(&self, opened: &SegmentFiles, damaged: bool) -> Result<bool, String> {
-        let mut shortened = false;
+        let mut gone = Vec::new();
         for (shard, (first_before, last_before)) in &self.subject.spans {
             let last = opened.last_index(*shard).unwrap_or(0);
             let mark = self.subject.layout.marks.get(shard).copied().unwrap_or(0);
             if last < mark {
                 return Err(format!("shard {shard} ends at {last}, below the watermark {mark}"));
             }
-            if last < *last_before {
-                shortened = true;
-                self.check_tail(*shard, last + 1..=*last_before)?;
-            }
+            gone.extend((last + 1..=*last_before).map(|index| (*shard, index)));
             let first = opened.first_index(*shard).unwrap_or(last + 1);
-            if first > *first_before && !shortened {
+            if first > *first_before && gone.is_empty() {
                 return Err(format!("shard {shard} begins at {first}, not at {first_before}"));
             }
             let mut next = first;
@@ -131,15 +128,22 @@ impl<'a> Flip<'a> {
                 }
             }
         }
-        Ok(shortened)
+        if !gone.is_empty() {
+            self.check_tail(&gone)?;
+        }
+        Ok(!gone.is_empty())
     }
 
     /// Checks that exactly the last batch is gone, and that the flip was in it and above the watermark.
-    fn check_tail(&self, shard: u64, gone: std::ops::RangeInclusive<u64>) -> Result<(), String> {
+    fn check_tail(&self, gone: &[(u64, u64)]) -> Result<(), String> {
         let batches = &self.subject.layout.batches;
-        let gone: Vec<(u64, u64)> = gone.map(|index| (shard, index)).collect();
+        let is_batch = |entries: &[(u64, u64)]| {
+            let mut entries = entries.to_vec();
+            entries.sort_unstable();
+            entries == gone
+        };
         match self.region.batch.map(|batch| &batches[batch]) {
-            Some(batch) if batch.is_last && batch.entries == gone => Ok(()),
+            Some(batch) if batch.is_last && is_batch(&batch.entries) => Ok(()),
             _ => Err(format!("entries {gone:?} were dropped, and the flip is not in a last batch of these")),
         }
     }

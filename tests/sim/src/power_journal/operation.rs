@@ -41,6 +41,15 @@ pub(crate) enum Note {
     Appending { shard: ShardId, first_index: u64, payloads: Arc<Vec<Vec<u8>>> },
     /// It has returned.
     Appended { shard: ShardId, last_index: u64 },
+    /// `append_behind` was called with one entry each of several shards.
+    AppendingTogether {
+        /// Shard, index and payload of each.
+        entries: Vec<(ShardId, u64, Arc<Vec<u8>>)>,
+        /// Whether they fit into one batch, and so are there together or not at all.
+        is_one_batch: bool,
+    },
+    /// It has returned.
+    AppendedTogether { entries: Vec<(ShardId, u64)> },
     /// `cut` was called.
     Cutting { shard: ShardId, first_kept: u64 },
     /// The files are about to be dropped.

@@ -19,6 +19,8 @@ pub(crate) struct Promises {
     /// Whether the journal was ever opened or created to the end.
     pub(crate) created: bool,
     pub(crate) shards: BTreeMap<ShardId, Shard>,
+    /// Entries of one batch that is being appended: all of them are there, or none is.
+    together: Vec<(ShardId, u64)>,
 }
 
 #[derive(Clone, Default)]
@@ -52,13 +54,14 @@ impl Promises {
             ..Shard::default()
         };
         let shards = shards.iter().map(|(id, started_after)| (*id, shard(*started_after)));
-        Self { created: false, shards: shards.collect() }
+        Self { created: false, shards: shards.collect(), together: Vec::new() }
     }
 
     pub(crate) fn note(&mut self, note: &Note) {
         match note {
             Note::Opening | Note::Closing => {}
             Note::Opened { shards } => {
+                self.together.clear();
                 self.created = true;
                 for (id, last) in shards {
                     let shard = self.shard(*id);
@@ -75,6 +78,21 @@ impl Promises {
                 }
             }
             Note::Appended { shard, last_index } => self.shard(*shard).acknowledged = *last_index,
+            Note::AppendingTogether { entries, is_one_batch } => {
+                for (shard, index, payload) in entries {
+                    let shard = self.shard(*shard);
+                    shard.payloads.insert(*index, payload.clone());
+                    shard.attempted = *index;
+                }
+                let one_batch = entries.iter().filter(|_| *is_one_batch);
+                self.together = one_batch.map(|(shard, index, _)| (*shard, *index)).collect();
+            }
+            Note::AppendedTogether { entries } => {
+                for (shard, index) in entries {
+                    self.shard(*shard).acknowledged = *index;
+                }
+                self.together.clear();
+            }
             Note::Cutting { shard, first_kept } => {
                 let shard = self.shard(*shard);
                 shard.cut = shard.cut.max((*first_kept).min(shard.acknowledged));
@@ -92,6 +110,11 @@ impl Promises {
         for (id, shard) in &self.shards {
             let said = |what: String| format!("shard {id}: {what}");
             entry_count += shard.check(*id, files).map_err(said)?;
+        }
+        let is_there = |(id, index): &&(ShardId, u64)| files.last_index(*id).is_some_and(|last| last >= *index);
+        let there = self.together.iter().filter(is_there).count();
+        if there != 0 && there != self.together.len() {
+            return Err(format!("of a batch, {there} entries are there: {:?}", self.together));
         }
         let verified = files.verify().map_err(|error| format!("verify: {error}"))?;
         if verified.entries != entry_count {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journal::{EntryLog, JournalError, Position, SegmentFiles, SegmentOptions, ShardId};
+use journal::{Append, EntryKind, EntryLog, JournalError, Position, SegmentFiles, SegmentOptions, ShardId};
 use testkit::random::Random;
 
 use super::operation::{Note, Operation};
@@ -13,6 +13,9 @@ use super::recorder::RecordingDisk;
 
 /// The journal's id in every image.
 pub(crate) const JOURNAL_ID: u64 = 0x5354_4154_4548_4f55;
+
+/// What an entry takes in a batch beside its payload, at most.
+const ENTRY_BYTES_MAX: usize = 128;
 
 const SHARDS_FEW: [(ShardId, u64); 4] = [(1, 0), (2, 0), (7, 1000), (300, 0)];
 
@@ -69,6 +72,9 @@ impl Workload<'_> {
                 }
                 5 => self.append(&files, 1, 64 << 10)?,
                 6 | 7 => self.append(&files, 4, 9000)?,
+                8..11 => self.append_together(&files, 5, 200)?,
+                // As many shards as there are: several batches where segments are small.
+                11 => self.append_together(&files, usize::MAX, 300)?,
                 _ => self.append(&files, 3, 700)?,
             }
         }
@@ -138,6 +144,40 @@ impl Workload<'_> {
             return Err(format!("shard {shard}: appended at {appended} instead of {first_index}"));
         }
         self.note(Note::Appended { shard, last_index });
+        Ok(())
+    }
+
+    /// Appends an entry of up to `bytes_max` bytes to each of up to `count_max` shards, in one call.
+    fn append_together(&mut self, files: &Recorded, count_max: usize, bytes_max: usize) -> Result<(), String> {
+        let mut shards: Vec<ShardId> = self.promises.shards.keys().copied().collect();
+        let count = 2 + self.random.index(count_max.min(shards.len()) - 1);
+        while shards.len() > count {
+            shards.remove(self.random.index(shards.len()));
+        }
+        let mut bytes = 0;
+        let mut entries = Vec::with_capacity(count);
+        for shard in shards {
+            let length = 1 + self.random.index(bytes_max);
+            bytes += length + ENTRY_BYTES_MAX;
+            let index = self.promises.shards[&shard].acknowledged + 1;
+            entries.push((shard, index, Arc::new(self.random.bytes(length))));
+        }
+        let is_one_batch = bytes + ENTRY_BYTES_MAX < usize::try_from(self.options.file_bytes_target).expect("small");
+        self.note(Note::AppendingTogether { entries: entries.clone(), is_one_batch });
+        let appends = entries.iter().map(|(shard, index, payload)| {
+            let after = files.ends(*shard).map_err(describe)?.last;
+            if after.index + 1 != *index {
+                return Err(format!("shard {shard}: it ends at {after}, before {index}"));
+            }
+            let (kind, history) = (EntryKind::COMMANDS, JOURNAL_ID);
+            Ok(Append { shard: *shard, after, kind, term: 1, node: 0, history, payload })
+        });
+        let appends: Vec<Append<'_>> = appends.collect::<Result<_, String>>()?;
+        for answer in files.append_behind(&appends) {
+            answer.map_err(describe)?;
+        }
+        let entries = entries.iter().map(|(shard, index, _)| (*shard, *index)).collect();
+        self.note(Note::AppendedTogether { entries });
         Ok(())
     }
 

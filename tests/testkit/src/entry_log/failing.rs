@@ -9,37 +9,63 @@ use super::driver::Driver;
 use super::shard::{Content, Wanted};
 
 impl Driver<'_> {
-    /// An append fails. Another shard's entry is in the same call.
+    /// An append of two shards' entries fails: of one, or of both.
     pub(super) fn fail(&mut self) {
         let failure = self.random.pick(&[Failure::NoRoom, Failure::Write, Failure::Sync]);
         if !self.subject.fail_next_append(failure) {
             return;
         }
-        let chosen = self.choose_busy();
-        let other = 1 + chosen % (self.shards.len() - 1);
+        let first = self.choose_busy();
+        let chosen = [first, 1 + first % (self.shards.len() - 1)];
+        let contents = [self.content(), self.content()];
         let log = self.subject.log();
-        let content = self.content();
-        let append = |shard: usize| self.shards[shard].append(self.shards[shard].behind_last(), &content);
-        let mut answers = log.append_behind(&[append(chosen), append(other)]);
-        let (answer, error) = (answers.pop().expect("an answer"), answers.remove(0).expect_err("a failure"));
+        let append = |number: usize| {
+            let shard = &self.shards[chosen[number]];
+            shard.append(shard.behind_last(), &contents[number])
+        };
+        let answers = log.append_behind(&[append(0), append(1)]);
+        assert!(answers.iter().any(Result::is_err), "a failure {failure:?} is told: {answers:?}");
+        let answered = chosen.into_iter().zip(contents).zip(answers);
         match failure {
             Failure::NoRoom => {
-                assert!(matches!(error, JournalError::NoSpace { .. }), "there was no room: {error}");
-                assert!(!error.may_be_appended(), "J7: {error}");
-                self.shards[chosen].check_ends(&*log);
-                self.shards[other].appended(answer.expect("room for the next one"), content);
-                self.append_to(&log, &[chosen]);
+                for ((chosen, content), answer) in answered {
+                    self.without_room(&log, chosen, content, answer);
+                }
+                self.append_to(&log, &chosen);
                 self.checked.without_room += 1;
             }
             Failure::Write | Failure::Sync => {
-                assert!(error.may_be_appended(), "J7: what a failed {failure:?} leaves behind is not known: {error}");
-                assert_certain(&answer, "an entry of the call that failed");
+                let unknown: Vec<(usize, Content)> = answered
+                    .filter(|(_, answer)| is_unknown(answer, "an entry of the call that failed"))
+                    .map(|(chosen, _)| chosen)
+                    .collect();
+                assert!(!unknown.is_empty(), "J7: what a failed {failure:?} leaves behind is not known");
                 self.check_stopped(&log);
                 drop(log);
                 self.subject.reopen();
-                self.settle_unknown(&self.subject.log(), chosen, content);
+                for (chosen, content) in unknown {
+                    self.settle_unknown(&self.subject.log(), chosen, content);
+                }
                 self.check_opened();
                 self.checked.broken += 1;
+            }
+        }
+    }
+
+    /// There was no room for an entry, which then is not in the log; or there was.
+    fn without_room(
+        &mut self,
+        log: &Arc<dyn EntryLog>,
+        chosen: usize,
+        content: Content,
+        answer: Result<Position, JournalError>,
+    ) {
+        match answer {
+            Ok(position) => self.shards[chosen].appended(position, content),
+            Err(error) => {
+                assert!(matches!(error, JournalError::NoSpace { .. }), "there was no room: {error}");
+                assert!(!error.may_be_appended(), "J7: {error}");
+                self.shards[chosen].check_ends(&**log);
             }
         }
     }
@@ -51,7 +77,7 @@ impl Driver<'_> {
             for after in [last, Position { hash: !last.hash, ..last }] {
                 let wanted = Wanted { after, history: shard.history() };
                 let answer = log.append_behind(&[shard.append(wanted, &Content::never())]).remove(0);
-                assert_certain(&answer, "a log that has failed");
+                assert!(!is_unknown(&answer, "a log that has failed"), "J4: it must have appended nothing: {answer:?}");
             }
             shard.check_ends(&**log);
             shard.check_whole(&**log);
@@ -60,7 +86,7 @@ impl Driver<'_> {
     }
 }
 
-fn assert_certain(answer: &Result<Position, JournalError>, what: &str) {
-    let error = answer.as_ref().expect_err(what);
-    assert!(!error.may_be_appended(), "J4: {what} must have appended nothing: {error}");
+/// Whether the entry of an append that failed may be there.
+fn is_unknown(answer: &Result<Position, JournalError>, what: &str) -> bool {
+    answer.as_ref().expect_err(what).may_be_appended()
 }

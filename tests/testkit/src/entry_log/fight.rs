@@ -28,7 +28,7 @@ pub struct Fought {
 
 /// What an appender knows of one of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+pub(super) enum Known {
     /// It is in the log, here.
     Appended(Position),
     /// It is not, and never will be.
@@ -37,7 +37,7 @@ enum Known {
 }
 
 impl Known {
-    fn from_answer(answer: &Result<Position, JournalError>) -> Self {
+    pub(super) fn from_answer(answer: &Result<Position, JournalError>) -> Self {
         match answer {
             Ok(position) => Self::Appended(*position),
             Err(error) if error.may_be_appended() => Self::Unknown,
@@ -103,7 +103,7 @@ fn append_until_done(
     known
 }
 
-fn append(shard: ShardId, after: Position, term: u64, payload: &[u8]) -> Append<'_> {
+pub(super) fn append(shard: ShardId, after: Position, term: u64, payload: &[u8]) -> Append<'_> {
     Append { shard, after, kind: EntryKind::COMMANDS, term, node: term, history: HISTORY, payload }
 }
 
@@ -113,7 +113,7 @@ fn count_down(left: &AtomicU64) -> bool {
 }
 
 /// Appends until the log says that it has: nothing can arrive late after that.
-fn append_last(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>, Known>) {
+pub(super) fn append_last(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>, Known>) {
     for number in 0..LAST_ATTEMPTS_MAX {
         let after = log.ends(shard).expect("the ends of a shard").last;
         let payload = [u64::MAX.to_le_bytes(), number.to_le_bytes()].concat();
@@ -127,7 +127,7 @@ fn append_last(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>,
 }
 
 /// Reads the whole shard. Takes every entry that is found out of `known`; returns how many there are.
-fn check_chain(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>, Known>) -> u64 {
+pub(super) fn check_chain(log: &dyn EntryLog, shard: ShardId, known: &mut BTreeMap<Vec<u8>, Known>) -> u64 {
     let Ends { last, .. } = log.ends(shard).expect("the ends of a shard");
     let mut before = Position::START;
     while before.index < last.index {

@@ -3,7 +3,8 @@
 //!
 //! - [`check`]: random operations on several shards, each compared with what it must do.
 //! - [`fight`]: many appenders that all want to append to one shard.
-//! - [`Files`] and [`Memory`]: the logs of the journal as subjects.
+//! - [`append_together`]: many appenders at the same time, each with shards of its own.
+//! - [`Files`], [`Memory`] and [`Gathering`]: the logs of the journal as subjects.
 
 mod appends;
 mod driver;
@@ -12,6 +13,7 @@ mod fight;
 mod quiet;
 mod shard;
 mod subjects;
+mod together;
 mod unknown;
 
 use std::sync::Arc;
@@ -20,7 +22,8 @@ use journal::{EntryLog, ShardId};
 
 pub use driver::{Checked, check};
 pub use fight::{Fought, fight};
-pub use subjects::{Files, Memory};
+pub use subjects::{Files, Gathering, Memory};
+pub use together::{Together, append_together};
 
 /// How an append can fail because of what the log writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use journal::gathering::GatheringLog;
 use journal::memory::{MemoryHabits, MemoryLog};
 use journal::{Disk, EntryLog, RealDisk, SegmentFiles, SegmentOptions, ShardId};
 
-use super::Subject;
+use super::{Failure, Subject};
 
 const ID: u64 = 7;
 
@@ -80,5 +81,49 @@ impl Subject for Memory {
     fn forget(&self, shard: ShardId, entries: usize) -> bool {
         self.0.forget(shard, entries);
         true
+    }
+}
+
+/// A log whose appends are gathered from several threads.
+pub struct Gathering<S> {
+    below: S,
+    /// None while the log below is opened again.
+    log: Option<Arc<GatheringLog>>,
+}
+
+impl<S: Subject> Gathering<S> {
+    /// Around the log of another subject.
+    pub fn over(below: S) -> Self {
+        let log = Some(Arc::new(GatheringLog::new(below.log())));
+        Self { below, log }
+    }
+
+    /// The log itself, for its figures.
+    pub fn gathering(&self) -> Arc<GatheringLog> {
+        self.log.clone().expect("an open log")
+    }
+}
+
+impl<S: Subject> Subject for Gathering<S> {
+    fn log(&self) -> Arc<dyn EntryLog> {
+        self.gathering()
+    }
+
+    fn reopen(&mut self) {
+        drop(self.log.take());
+        self.below.reopen();
+        self.log = Some(Arc::new(GatheringLog::new(self.below.log())));
+    }
+
+    fn forget(&self, shard: ShardId, entries: usize) -> bool {
+        self.below.forget(shard, entries)
+    }
+
+    fn file_numbers(&self) -> Option<(u64, u64)> {
+        self.below.file_numbers()
+    }
+
+    fn fail_next_append(&self, failure: Failure) -> bool {
+        self.below.fail_next_append(failure)
     }
 }
