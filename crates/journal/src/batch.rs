@@ -18,9 +18,11 @@ pub(crate) const BATCH_MAGIC: [u8; 8] = *b"SHbatch\x03";
 /// The header of a segment; the first batch follows it.
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 24;
 
-/// The header of a batch before its parts, one part, and the hash behind them.
+/// A part in the header of a batch.
+pub(crate) const PART_BYTES: usize = 24;
+
+/// The header of a batch before its parts, and the hash behind them.
 const FIXED_BYTES: usize = 32;
-const PART_BYTES: usize = 24;
 const HASH_BYTES: usize = 8;
 
 /// The header of a batch of one shard; no other is shorter.

@@ -65,6 +65,31 @@ fn entries_of_several_shards_are_one_write_and_one_sync() {
     check(&SegmentFiles::open(directory.path(), ID, &options()).unwrap(), &[(1, 3), (2, 2), (3, 3), (4, 2), (5, 3)]);
 }
 
+/// A batch may fill a segment to the last byte. With one byte more it becomes two batches.
+#[test]
+fn a_batch_may_fill_a_segment_to_the_last_byte() {
+    const SHARDS: u64 = 10;
+    let entry_bytes = |payload: usize| 24 + (85 + payload).next_multiple_of(8);
+    let fixed = 24 + 40 + (usize::try_from(SHARDS).unwrap() - 1) * entry_bytes(100);
+    let fitting = (1..2000).rev().find(|payload| fixed + entry_bytes(*payload) <= 4 << 10).unwrap();
+    for (payload, is_one_batch) in [(fitting, true), (fitting + 1, false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let (disk, plan) = FailingDisk::new();
+        let options = SegmentOptions::default().file_bytes_target(4 << 10);
+        let files = SegmentFiles::create_on(disk, directory.path(), ID, &options).unwrap();
+        let payloads: Vec<Vec<u8>> = (1..SHARDS).map(|_| vec![7; 100]).chain([vec![7; payload]]).collect();
+        let entry = |(shard, payload)| {
+            let (after, kind) = (Position::START, EntryKind::COMMANDS);
+            Append { shard, after, kind, term: 1, node: 0, history: ID, payload }
+        };
+        let entries: Vec<Append<'_>> = (1..).zip(payloads.iter().map(Vec::as_slice)).map(entry).collect();
+        let before = plan.syncs();
+        assert!(files.append_behind(&entries).iter().all(Result::is_ok));
+        assert_eq!(plan.syncs() - before == 1, is_one_batch, "{payload} bytes: {} syncs", plan.syncs() - before);
+        files.verify().unwrap();
+    }
+}
+
 #[test]
 fn an_entry_that_is_refused_is_not_in_the_batch_of_the_others() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::batch::{BatchPart, PARTS_MAX, SEGMENT_HEADER_BYTES, aligned, batch_header_bytes};
+use crate::batch::{BatchPart, PART_BYTES, PARTS_MAX, SEGMENT_HEADER_BYTES, aligned, batch_header_bytes};
 use crate::disk::Disk;
 use crate::error::JournalError;
 use crate::file_place::FilePlace;
@@ -65,9 +65,9 @@ impl<D: Disk> SegmentFiles<D> {
             return 1;
         }
         let mut shards = BTreeSet::new();
-        let mut bytes = SEGMENT_HEADER_BYTES;
+        let mut bytes = SEGMENT_HEADER_BYTES + batch_header_bytes(0);
         let goes_in = |part: &&NewPart<'_>| {
-            bytes += batch_header_bytes(1) + part.payloads.iter().map(|payload| frame_bytes(payload)).sum::<usize>();
+            bytes += PART_BYTES + part.payloads.iter().map(|payload| frame_bytes(payload)).sum::<usize>();
             bytes as u64 <= self.segment_bytes_target && shards.insert(part.entry.shard)
         };
         parts.iter().take(PARTS_MAX).take_while(goes_in).count().max(1)
