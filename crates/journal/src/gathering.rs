@@ -1,17 +1,26 @@
 //! One call for the appends of several threads: while a call of the log below is under way, the next appends gather, and
 //! go there together when it is over. Shards whose owners append at the same time share a sync this way.
 //!
-//! It has no thread and no timer. An append that finds no call under way is a call of its own, at once; otherwise whoever
-//! waits longest makes the next call for everybody who waits. Keeps: the duties of the log below, and the order of appends
-//! to a shard. Two entries of one shard are never in one call, and each caller gets the outcomes of its own entries.
+//! It has no thread. Whoever waits longest makes the next call for everybody who waits. Before that it gives those whose
+//! entries were in the last call a moment to come back, or two shards would take turns for ever, each waiting for the sync of
+//! the other; the moment is no longer than the call that it may save. A shard that appends alone waits for nobody.
+//!
+//! Keeps: the duties of the log below, and the order of appends to a shard. Two entries of one shard are never in one call,
+//! and each caller gets the outcomes of its own entries.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::error::JournalError;
 use crate::frame::{Entry, EntryKind, ShardId};
 use crate::log::{Append, Ends, EntryLog, Position, Verified};
+use crate::meter::now;
+
+/// The longest moment that a call waits for those of the last one. After a sync that took longer than this, callers have waited
+/// long enough.
+const MOMENT_MAX: Duration = Duration::from_millis(5);
 
 /// What became of an entry.
 type Outcome = Result<Position, JournalError>;
@@ -20,6 +29,8 @@ type Outcome = Result<Position, JournalError>;
 pub struct GatheringLog {
     log: Arc<dyn EntryLog>,
     state: Mutex<State>,
+    /// Told when nobody is expected any more.
+    gathered: Condvar,
     calls: AtomicU64,
     entries: AtomicU64,
 }
@@ -40,6 +51,10 @@ struct State {
     is_busy: bool,
     /// The longest wait first.
     waiting: VecDeque<Waiting>,
+    /// The shards of the last call that have not come back since.
+    expected: Vec<ShardId>,
+    /// How long the last call took.
+    call: Duration,
 }
 
 /// A caller that waits.
@@ -78,7 +93,13 @@ struct CopiedAppend {
 impl GatheringLog {
     /// Gathers appends to `log`. Whoever appends to it in another way has calls of its own.
     pub fn new(log: Arc<dyn EntryLog>) -> Self {
-        Self { log, state: Mutex::default(), calls: AtomicU64::new(0), entries: AtomicU64::new(0) }
+        Self {
+            log,
+            state: Mutex::default(),
+            gathered: Condvar::new(),
+            calls: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+        }
     }
 
     /// Its figures so far.
@@ -94,14 +115,36 @@ impl GatheringLog {
     fn call(&self, entries: &[Append<'_>]) -> Vec<Outcome> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let began = now();
         let outcomes = self.log.append_behind(entries);
+        let mut state = self.lock();
+        state.call = began.elapsed();
+        state.expected = entries.iter().map(|entry| entry.shard).filter(|shard| !state.waits(*shard)).collect();
+        drop(state);
         assert_eq!(outcomes.len(), entries.len(), "a log answers each entry");
         outcomes
     }
 
+    /// Waits a moment for those of the last call, and takes everybody who waits then. The moment is as long as that call: it costs at
+    /// most what it can save.
+    fn gather(&self) -> Vec<Waiting> {
+        let mut state = self.lock();
+        let moment = state.call.min(MOMENT_MAX);
+        let began = now();
+        while !state.expected.is_empty() {
+            let Some(left) = moment.checked_sub(began.elapsed()) else {
+                state.expected.clear();
+                break;
+            };
+            let waited = self.gathered.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.take_gathered()
+    }
+
     /// Makes a call for everybody who waits, of whom the caller is one.
     fn call_for_all(&self) {
-        let mut answering = Answering { gathering: self, waiting: self.lock().take_gathered() };
+        let mut answering = Answering { gathering: self, waiting: self.gather() };
         let entries: Vec<Append<'_>> =
             answering.waiting.iter().flat_map(|waiting| &waiting.entries).map(CopiedAppend::append).collect();
         let mut outcomes = self.call(&entries).into_iter();
@@ -112,6 +155,23 @@ impl GatheringLog {
 }
 
 impl State {
+    /// Whether these entries are a call of their own, at once.
+    fn begins_alone(&mut self, entries: &[Append<'_>]) -> bool {
+        let alone = |shard: &ShardId| entries.iter().any(|entry| entry.shard == *shard);
+        let begins = !self.is_busy && self.expected.iter().all(alone);
+        self.is_busy |= begins;
+        begins
+    }
+
+    /// Somebody appends to these shards.
+    fn come_back(&mut self, entries: &[Append<'_>]) {
+        self.expected.retain(|shard| entries.iter().all(|entry| entry.shard != *shard));
+    }
+
+    fn waits(&self, shard: ShardId) -> bool {
+        self.waiting.iter().flat_map(|waiting| &waiting.entries).any(|entry| entry.shard == shard)
+    }
+
     /// Takes the callers whose entries go into the next call. A second entry of a shard stays, and none overtakes it.
     fn take_gathered(&mut self) -> Vec<Waiting> {
         let mut shards = BTreeSet::new();
@@ -183,16 +243,19 @@ impl EntryLog for GatheringLog {
         if entries.is_empty() {
             return Vec::new();
         }
-        let begin = || !std::mem::replace(&mut self.lock().is_busy, true);
-        if begin() {
+        if self.lock().begins_alone(entries) {
             let _next = Answering { gathering: self, waiting: Vec::new() };
             return self.call(entries);
         }
         // Copied while nobody is kept waiting by it; the call that was under way may be over by then.
-        let (seat, entries) = (Arc::<Seat>::default(), entries.iter().map(CopiedAppend::new).collect());
+        let (seat, copied) = (Arc::<Seat>::default(), entries.iter().map(CopiedAppend::new).collect());
         let mut state = self.lock();
         let begins = !std::mem::replace(&mut state.is_busy, true);
-        state.waiting.push_back(Waiting { entries, seat: seat.clone() });
+        state.waiting.push_back(Waiting { entries: copied, seat: seat.clone() });
+        state.come_back(entries);
+        if state.expected.is_empty() {
+            self.gathered.notify_one();
+        }
         drop(state);
         if begins {
             self.call_for_all();

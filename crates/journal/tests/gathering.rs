@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use statehouse_journal::memory::MemoryLog;
+use statehouse_journal::memory::{MemoryHabits, MemoryLog};
 use statehouse_journal::{
     Append, Consumer, Ends, Entry, EntryKind, EntryLog, GatheringLog, JournalError, LocalJournal, LocalOptions,
     Ownership, Position, Queued, SegmentFiles, SegmentOptions, ShardId, Verified,
@@ -148,6 +148,28 @@ fn appends_during_a_call_go_into_the_next_one_and_of_a_shard_one_at_a_time() {
     });
     let meter = gathering.meter();
     assert_eq!((meter.calls, meter.entries), (4, 6));
+}
+
+/// Two shards that append again and again, each as soon as it is answered: without the moment they would take turns.
+#[test]
+fn those_of_the_last_call_are_waited_for_a_moment() {
+    const ROUNDS: u64 = 200;
+    let slow = MemoryLog::with_habits(MemoryHabits::default().delay(Duration::from_millis(1)));
+    let gathering = GatheringLog::new(Arc::new(slow));
+    std::thread::scope(|scope| {
+        for shard in [1, 2] {
+            let log = &gathering;
+            scope.spawn(move || (0..ROUNDS).fold(Position::START, |after, _| append(log, shard, after).unwrap()));
+        }
+    });
+    let meter = gathering.meter();
+    assert_eq!(meter.entries, 2 * ROUNDS);
+    assert!(meter.calls < ROUNDS * 3 / 2, "{meter:?}: they take turns");
+    // Shard 2 has ended: shard 1 waits for it once, and then no more.
+    let before = meter.calls;
+    let after = gathering.ends(1).unwrap().last;
+    (0..10).fold(after, |after, _| append(&gathering, 1, after).unwrap());
+    assert_eq!(gathering.meter().calls, before + 10);
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod stretches;
 mod take_overs;
 mod tally;
 mod tools;
+mod two_shards;
 
 use std::process::ExitCode;
 
@@ -87,6 +88,8 @@ fn main() -> ExitCode {
         "serve-machine" => return http::serve_machine(&arguments),
         "sessions-model" => sessions::run_model(&arguments),
         "shell-blocks" => shell_blocks::run(&arguments),
+        "two-shards" => two_shards::run(&arguments),
+        "two-shards-syncs" => two_shards::run_syncs(&arguments),
         other => {
             eprintln!("sim: no test is called {other:?}");
             return ExitCode::from(2);

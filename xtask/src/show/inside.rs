@@ -52,6 +52,22 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "shards",
+            shows: "two shards over one journal, each with half of the buckets: neither touches what is the other's",
+            work: Work::Programs(&[Program { cargo: SIM, full: "two-shards", small: "two-shards --seconds 3" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "syncs",
+            shows: "the syncs of these two shards, which share them",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "two-shards-syncs",
+                small: "two-shards-syncs --seconds 3",
+            }]),
+            judge: Judge::Speed,
+        },
+        Item {
             name: "waits",
             shows: "nobody sleeps through an answer, a change, a push or a turn, in any order of events of small models",
             work: Work::Programs(&[Program { cargo: LOOM, full: "--test loom", small: "--test loom" }]),
