@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use kernel::command::MACHINE;
 use kernel::{
-    Answer, Body, Buckets, Catalogue, EntryHeader, Kernel, Keys, Op, OpOutcome, RecordAct, Transact, TtlArgument,
-    ValueRef,
+    Answer, Body, Buckets, Catalogue, EntryHeader, EntryPlace, Kernel, Keys, Op, OpOutcome, RecordAct, Transact,
+    TtlArgument, ValueRef,
 };
 use kv::{Overlay, OverlayOptions, Store, View, Writer};
 use session::{Envelope, Reply, Stamp};
@@ -119,7 +119,8 @@ impl BareKernel {
         let payload = EntryHeader::new(stamp).encode(commands.iter().map(Vec::as_slice));
         let started = Instant::now();
         let view = self.store.view().expect("a view");
-        let effects = self.kernel.apply(view, self.kernel.applied().index + 1, &payload).expect("it is applied");
+        let place = EntryPlace::without_log(self.kernel.applied().index + 1);
+        let effects = self.kernel.apply(view, &place, &payload).expect("it is applied");
         self.store.commit(effects.batch).expect("it is kept");
         let took = started.elapsed();
         let answers = effects.replies.iter().map(|reply| decode(reply)).collect();

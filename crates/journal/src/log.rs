@@ -58,6 +58,8 @@ pub struct Ends {
     pub first_kept: Option<u64>,
     /// The last entry, or what the first one will be behind.
     pub last: Position,
+    /// The history of its entries; none while nothing has decided it.
+    pub history: Option<u64>,
 }
 
 /// The bytes that an entry takes beside its payload, at most, where [`EntryLog::read`] counts them.

@@ -261,10 +261,11 @@ impl EntryLog for MemoryLog {
 
     fn ends(&self, shard: ShardId) -> Result<Ends, JournalError> {
         let state = self.begin_call();
-        Ok(state
-            .shards
-            .get(&shard)
-            .map_or(Ends::default(), |shard| Ends { first_kept: shard.first_kept(), last: shard.last() }))
+        Ok(state.shards.get(&shard).map_or(Ends::default(), |shard| Ends {
+            first_kept: shard.first_kept(),
+            last: shard.last(),
+            history: shard.history,
+        }))
     }
 
     fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {

@@ -5,13 +5,21 @@
 use kv::{Reader, Writer};
 use session::{Halt, Stamp};
 
-const FORMAT: u8 = 1;
+use crate::entry::EntryPlace;
+
+const FORMAT: u8 = 2;
 
 /// The last applied entry and command, their time, and the running hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The last entry.
+    /// The last entry: its number.
     pub index: u64,
+    /// Its term; 0 if it came from no log, as in a store that was imported.
+    pub term: u64,
+    /// The history of the shard that it belongs to; 0 if it came from no log.
+    pub history: u64,
+    /// Its hash, which covers all entries before it; 0 if it came from no log.
+    pub entry_hash: u64,
     /// The number of applied commands, which is the number of the last one.
     pub commit: u64,
     /// The last entry's times.
@@ -21,10 +29,15 @@ pub struct Applied {
 }
 
 impl Applied {
+    /// Where the last entry is.
+    pub fn place(&self) -> EntryPlace {
+        EntryPlace { index: self.index, term: self.term, history: self.history, hash: self.entry_hash }
+    }
+
     /// The row's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(41);
-        writer.u8(FORMAT).u64(self.index).u64(self.commit);
+        let mut writer = Writer::with_capacity(65);
+        writer.u8(FORMAT).u64(self.index).u64(self.term).u64(self.history).u64(self.entry_hash).u64(self.commit);
         writer.u64(self.stamp.wall_us).u64(self.stamp.cluster_us).u64(self.hash);
         writer.finish()
     }
@@ -34,8 +47,14 @@ impl Applied {
         let read = || {
             let mut reader = Reader::new(bytes);
             let format = reader.u8()?;
+            if format != FORMAT {
+                return Ok((format, Self::default()));
+            }
             let applied = Self {
                 index: reader.u64()?,
+                term: reader.u64()?,
+                history: reader.u64()?,
+                entry_hash: reader.u64()?,
                 commit: reader.u64()?,
                 stamp: Stamp { wall_us: reader.u64()?, cluster_us: reader.u64()? },
                 hash: reader.u64()?,
@@ -47,5 +66,24 @@ impl Applied {
             return Err(Halt::Newer { what: "applied row format", found: format.into(), known: FORMAT.into() });
         }
         Ok(applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of the stored format; `docs/formats/keys.md`.
+    #[test]
+    fn golden_applied_row() {
+        let stamp = Stamp { wall_us: 6, cluster_us: 7 };
+        let applied = Applied { index: 1, term: 2, history: 3, entry_hash: 4, commit: 5, stamp, hash: 8 };
+        let bytes = applied.encode();
+        let numbers: Vec<u8> = (1..=8_u64).flat_map(u64::to_le_bytes).collect();
+        assert_eq!(bytes, [&[2], numbers.as_slice()].concat());
+        assert_eq!(Applied::decode(&bytes), Ok(applied));
+        assert!(Applied::decode(&bytes[..bytes.len() - 1]).is_err(), "too short");
+        let of_before = [&[1], &numbers[..40]].concat();
+        assert!(Applied::decode(&of_before).is_err(), "the format before");
     }
 }

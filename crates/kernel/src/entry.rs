@@ -8,6 +8,27 @@ use crate::LEVEL;
 /// The number of this layout.
 const FORMAT: u8 = 2;
 
+/// Where an entry is: in its shard, in a term of an owner, and in a history that its hash tells from all others. The kernel only
+/// remembers it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// Counts the entries of the shard, from 1.
+    pub index: u64,
+    /// The term of the owner who appended it.
+    pub term: u64,
+    /// The history of the shard.
+    pub history: u64,
+    /// The hash of the entry and of all before it.
+    pub hash: u64,
+}
+
+impl EntryPlace {
+    /// An entry that comes from no log.
+    pub fn without_log(index: u64) -> Self {
+        Self { index, ..Self::default() }
+    }
+}
+
 /// The header before an entry's commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {

@@ -9,7 +9,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::catalogue::CatalogueChange;
 use crate::command::MACHINE;
 use crate::command::trim_step::TrimStep;
-use crate::{Body, Buckets, CellAct, CellGuard, EntryHeader, Guard, Kernel, Keys, Op, Transact, ValueRef, image};
+use crate::{
+    Body, Buckets, CellAct, CellGuard, EntryHeader, EntryPlace, Guard, Kernel, Keys, Op, Transact, ValueRef, image,
+};
 
 fn envelope(body: &Body<'_>) -> Vec<u8> {
     let mut encoded = Writer::new();
@@ -66,7 +68,7 @@ fn golden_answers_hash_and_image() {
     store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
     let view: Arc<dyn kv::View> = store.view().unwrap();
     let mut kernel = Kernel::load(&*view, keys).unwrap().unwrap();
-    let effects = kernel.apply(view, 1, &entry()).unwrap();
+    let effects = kernel.apply(view, &EntryPlace::without_log(1), &entry()).unwrap();
     store.commit(effects.batch).unwrap();
     let answers: Vec<String> = effects.replies.iter().map(|reply| hex(reply)).collect();
     assert_eq!(
@@ -80,8 +82,8 @@ fn golden_answers_hash_and_image() {
     );
     let mut bytes = Vec::new();
     image::write(&*store.view().unwrap(), &keys, &mut bytes).unwrap();
-    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676503".to_owned(), 804));
-    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (5_140_088_542_588_406_561, 15_872_088_726_274_453_486));
+    assert_eq!((hex(&bytes[..8]), bytes.len()), ("5348696d61676503".to_owned(), 828));
+    assert_eq!((kernel.applied().hash, xxh3_64(&bytes)), (5_140_088_542_588_406_561, 5_343_605_183_865_014_968));
 }
 
 #[test]

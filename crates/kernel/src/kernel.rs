@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::changes;
-use crate::entry::EntryHeader;
+use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
@@ -99,11 +99,12 @@ impl Kernel {
         self.machine.machine().keys
     }
 
-    /// Applies the entry with this index to the state of `view`, which must be the state after the previous entry.
+    /// Applies the entry at this place to the state of `view`, which must be the state after the previous entry.
     ///
     /// # Panics
     /// If the entry is not the next one.
-    pub fn apply(&mut self, view: Arc<dyn View>, index: u64, payload: &[u8]) -> Result<Effects, Halt> {
+    pub fn apply(&mut self, view: Arc<dyn View>, place: &EntryPlace, payload: &[u8]) -> Result<Effects, Halt> {
+        let EntryPlace { index, term, history, hash: entry_hash } = *place;
         assert!(index == self.applied.index + 1, "K1: applied {} then {index}", self.applied.index);
         let (header, commands) = EntryHeader::decode(payload)?;
         let before = self.applied;
@@ -130,7 +131,7 @@ impl Kernel {
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         self.check_owned(&state, index);
         let hash = hash_effects(before.hash, index, &state);
-        self.applied = Applied { index, commit, stamp, hash };
+        self.applied = Applied { index, term, history, entry_hash, commit, stamp, hash };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;

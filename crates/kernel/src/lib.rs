@@ -66,7 +66,7 @@ pub use command::{
 };
 pub use counts::MessageCounts;
 pub use draft::Draft;
-pub use entry::EntryHeader;
+pub use entry::{EntryHeader, EntryPlace};
 pub use kernel::{Effects, Kernel};
 pub use keys::Keys;
 pub use machine::NextDue;

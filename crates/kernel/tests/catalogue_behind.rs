@@ -6,7 +6,7 @@ use contract::Rejection;
 use kv::{MemoryStore, Store, Writer};
 use session::{Envelope, Reply, Stamp};
 use statehouse_kernel::command::MACHINE;
-use statehouse_kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, Kernel, Keys};
+use statehouse_kernel::{Answer, Body, Buckets, CatalogueChange, EntryHeader, EntryPlace, Kernel, Keys};
 
 /// Applies one command and returns its answer.
 fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64, name: &str) -> Answer {
@@ -18,7 +18,8 @@ fn answer(kernel: &mut Kernel, store: &Arc<MemoryStore>, catalogue_revision: u64
     let entry =
         EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.finish()].iter().map(Vec::as_slice));
     let index = kernel.applied().index + 1;
-    let effects = kernel.apply(store.view().expect("a view"), index, &entry).expect("no halt");
+    let place = EntryPlace::without_log(index);
+    let effects = kernel.apply(store.view().expect("a view"), &place, &entry).expect("no halt");
     store.commit(effects.batch).expect("commit");
     match Reply::decode(&effects.replies[0]).expect("a reply") {
         Reply::Answer(bytes) => Answer::decode(bytes).expect("an answer"),

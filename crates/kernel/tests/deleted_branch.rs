@@ -11,8 +11,8 @@ use statehouse_kernel::keys::Kind;
 use statehouse_kernel::keys::names::is_name_in_group;
 use statehouse_kernel::trim::{TrimStep, find_due};
 use statehouse_kernel::{
-    Append, Body, Buckets, CatalogueChange, CellAct, ClaimNext, Duplicates, EntryHeader, EventRef, Kernel, Keys, Op,
-    RecordAct, RunAct, Transact, TtlArgument, ValueRef,
+    Append, Body, Buckets, CatalogueChange, CellAct, ClaimNext, Duplicates, EntryHeader, EntryPlace, EventRef, Kernel,
+    Keys, Op, RecordAct, RunAct, Transact, TtlArgument, ValueRef,
 };
 
 const SPACE: u32 = 1;
@@ -37,7 +37,8 @@ fn apply(kernel: &mut Kernel, store: &Arc<MemoryStore>, cluster_us: u64, bodies:
         .collect();
     let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us }).encode(envelopes.iter().map(Vec::as_slice));
     let index = kernel.applied().index + 1;
-    let effects = kernel.apply(store.view().expect("a view"), index, &entry).expect("no halt");
+    let effects =
+        kernel.apply(store.view().expect("a view"), &EntryPlace::without_log(index), &entry).expect("no halt");
     store.commit(effects.batch).expect("commit");
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contract::Error;
 use journal::{Append, Ends, Entry, EntryKind, JournalError, Position};
-use kernel::{Applied, EntryHeader};
+use kernel::{Applied, EntryHeader, EntryPlace};
 use kv::{Overlay, Store};
 use session::Halt;
 
@@ -62,7 +62,7 @@ impl Follower {
         let mut kernel = kernel.ok_or_else(|| inconsistent("the store holds no state".into()))?;
         kernel.expect_damage(adoption.has_parts());
         let applied_at_open = kernel.applied().index;
-        let (at, history) = position_of(&parts, applied_at_open)?;
+        let (at, history) = position_of(&parts, kernel.applied())?;
         let apply = ApplyLoop {
             notified: Notified::new(kernel.catalogue().clone()),
             kernel,
@@ -84,7 +84,7 @@ impl Follower {
         options: Options,
         parts: Parts,
     ) -> Result<Self, Error> {
-        let (at, history) = position_of(&parts, apply.kernel.applied().index)?;
+        let (at, history) = position_of(&parts, apply.kernel.applied())?;
         Ok(Self { store: apply.store.clone(), apply, quarantine, applied_at_open, at, history, options, parts })
     }
 
@@ -144,7 +144,9 @@ impl Follower {
                 }
                 self.check(&entry)?;
                 self.history = Some(entry.history);
-                self.apply.apply_or_fail(entry.index, &entry.payload)?;
+                let Entry { index, term, history, .. } = entry;
+                let place = EntryPlace { index, term, history, hash: position.hash };
+                self.apply.apply_or_fail(&place, &entry.payload)?;
                 self.at = position;
                 opening.at(entry.index - from);
             }
@@ -256,41 +258,53 @@ impl Follower {
     }
 }
 
-/// Where the log has the last entry that a store has applied, and the history of its entries.
-fn position_of(parts: &Parts, applied: u64) -> Result<(Position, Option<u64>), Error> {
+/// Where the last entry that a store has applied is in the log, and the history of the log.
+fn position_of(parts: &Parts, applied: &Applied) -> Result<(Position, Option<u64>), Error> {
     let (log, shard) = (&parts.log, parts.place.id);
-    let Ends { first_kept, last } = log.ends(shard).map_err(|error| from_journal(&error))?;
+    let Ends { first_kept, last, history } = log.ends(shard).map_err(|error| from_journal(&error))?;
+    let here = Position { index: applied.index, hash: applied.entry_hash };
     let Some(first) = first_kept else {
-        let at = Position::without_hash(applied);
         // The first entry of all decides the history of its shard, and others may be about to append it as well. Where an
         // empty log begins already, nobody moves it.
         if last == Position::START {
-            if applied > 0 {
-                let history = parts.directory.identity().id;
-                log.start_after(shard, at, history).map_err(|error| from_journal(&error))?;
+            if here.index == 0 {
+                return Ok((here, history));
             }
-            return Ok((at, None));
+            let history = parts.directory.identity().id;
+            log.start_after(shard, here, history).map_err(|error| from_journal(&error))?;
+            return Ok((here, Some(history)));
         }
-        return match last.index == applied {
-            true => Ok((last, None)),
+        return match last.index == here.index {
+            true => Ok((agreed(here, last)?, history)),
             false => Err(inconsistent(format!(
-                "the store has applied entry {applied}, but the journal is empty and begins behind entry {}",
-                last.index
+                "the store has applied entry {}, but the journal is empty and begins behind entry {}",
+                here.index, last.index
             ))),
         };
     };
-    if last.index < applied || first > applied + 1 {
+    if last.index < here.index || first > here.index + 1 {
         return Err(inconsistent(format!(
-            "the store has applied entry {applied}, but the journal holds entries {first} to {}",
-            last.index
+            "the store has applied entry {}, but the journal holds entries {first} to {}",
+            here.index, last.index
         )));
     }
     // The next entry says what it is behind. Without one, the last one is what was applied.
-    let index = last.index.min(applied + 1);
+    let index = last.index.min(here.index + 1);
     let read = log.read(shard, index, 0).map_err(|error| from_journal(&error))?;
     let (entry, _) = read.first().ok_or_else(|| inconsistent(format!("entry {index} of the log is gone")))?;
-    let at = if index == applied { last } else { Position { index: applied, hash: entry.previous_hash } };
-    Ok((at, Some(entry.history)))
+    let found = if index == here.index { last } else { Position { index: here.index, hash: entry.previous_hash } };
+    Ok((agreed(here, found)?, Some(entry.history)))
+}
+
+/// The entry that a store has applied, as the log has it. A store that was imported does not know the hash of its entry.
+fn agreed(applied: Position, found: Position) -> Result<Position, Error> {
+    match applied.hash == found.hash || applied.hash == 0 {
+        true => Ok(found),
+        false => Err(inconsistent(format!(
+            "the store has applied entry {applied}, and the journal has another one there, {found}: they do not belong together; \
+             open the store with its own journal, or make it again from an image or a backup"
+        ))),
+    }
 }
 
 pub(crate) fn inconsistent(reason: String) -> Error {

@@ -85,7 +85,7 @@ impl Shard {
         let view = store.view().map_err(|error| from_kv(&error))?;
         keeper.load(&Readable(&*view), &parts.place.keys, time.now())?;
         let (sender, entries) = sync_channel::<DurableEntry>(APPLY_QUEUE_ENTRIES);
-        let proposer = Proposer { time: time.clone(), apply: sender, tenure: parts.tenure.clone() };
+        let proposer = Proposer { time: time.clone(), apply: sender, tenure: parts.tenure.clone(), term, history };
         let owner = Ownership { shard: parts.place.id, after: at, term, node: LOCAL_NODE, history };
         let journal = LocalJournal::start(parts.log.clone(), owner, &options.journal, proposer)
             .map_err(|error| from_journal(&error))?;

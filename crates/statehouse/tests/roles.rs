@@ -175,3 +175,29 @@ fn a_log_that_begins_somewhere_is_moved_by_nobody() {
     assert!(refused.contains("begins behind entry 7"), "{refused}");
     assert_eq!(log.ends(ShardPlace::ALONE.id).unwrap().last, Position { index: 7, hash: 9 });
 }
+
+/// The applied row says which entry it was: its number alone would fit any log that is long enough.
+#[test]
+fn a_store_is_not_opened_over_the_log_of_another() {
+    let scratch = tempfile::tempdir().unwrap();
+    let logs = [MemoryLog::default(), MemoryLog::default()];
+    for (name, log) in ["a", "b"].into_iter().zip(&logs) {
+        let shard = follower(&scratch.path().join(name), log).own(1).unwrap();
+        write(&Statehouse::over(shard.clone()), 1);
+        shard.flush().unwrap();
+        let follower = shard.step_down().unwrap();
+        let (applied, at) = (*follower.applied(), follower.at());
+        let history = log.ends(ShardPlace::ALONE.id).unwrap().history;
+        assert_eq!((applied.index, applied.entry_hash), (at.index, at.hash));
+        assert_eq!((applied.term, Some(applied.history)), (1, history));
+    }
+    let options = Options::default();
+    let open = |name: &str, log: &MemoryLog| {
+        let (path, log) = (scratch.path().join(name), Arc::new(log.clone()));
+        Follower::start(Parts::beside_log(&path, ShardPlace::ALONE, log, Tenure::always(), &options)?, &options)
+    };
+    let refused = open("a", &logs[1]).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("do not belong together"), "{refused}");
+    open("a", &logs[0]).unwrap();
+    open("b", &logs[1]).unwrap();
+}

@@ -27,7 +27,7 @@ impl<D: Disk> EntryLog for SegmentFiles<D> {
     fn ends(&self, shard: ShardId) -> Result<Ends, JournalError> {
         let state = self.lock();
         let Some(index) = state.shards.get(&shard) else { return Ok(Ends::default()) };
-        Ok(Ends { first_kept: index.mark().map(|mark| mark.first_kept), last: index.last() })
+        Ok(Ends { first_kept: index.mark().map(|mark| mark.first_kept), last: index.last(), history: index.history })
     }
 
     fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {

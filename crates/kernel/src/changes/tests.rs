@@ -10,7 +10,7 @@ use super::{CHANGES_LOOKED_AT_MAX, Filter, changes_after};
 use crate::catalogue::CatalogueChange;
 use crate::command::{CellAct, MACHINE};
 use crate::names::InGroup;
-use crate::{Body, Buckets, EntryHeader, Kernel, Keys, Op, Transact, ValueRef};
+use crate::{Body, Buckets, EntryHeader, EntryPlace, Kernel, Keys, Op, Transact, ValueRef};
 
 /// A kernel with its store.
 struct Shard {
@@ -70,7 +70,7 @@ impl Shard {
         let envelopes: Vec<Vec<u8>> = commands.iter().map(envelope).collect();
         let entry = EntryHeader::new(Stamp { wall_us, cluster_us: 0 }).encode(envelopes.iter().map(Vec::as_slice));
         let index = self.kernel.applied().index + 1;
-        let effects = self.kernel.apply(self.view(), index, &entry).unwrap();
+        let effects = self.kernel.apply(self.view(), &EntryPlace::without_log(index), &entry).unwrap();
         self.store.commit(effects.batch).unwrap();
     }
 

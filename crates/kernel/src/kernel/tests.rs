@@ -33,7 +33,8 @@ fn set(kernel: &mut Kernel, store: &MemoryStore, name: &str) -> Answer {
     let mut envelope = Writer::new();
     Envelope::without_session(MACHINE, kernel.catalogue().revision, body.as_slice()).encode(&mut envelope);
     let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
-    let effects = kernel.apply(store.view().unwrap(), kernel.applied().index + 1, &entry).unwrap();
+    let place = EntryPlace::without_log(kernel.applied().index + 1);
+    let effects = kernel.apply(store.view().unwrap(), &place, &entry).unwrap();
     store.commit(effects.batch).unwrap();
     match Reply::decode(&effects.replies[0]).unwrap() {
         Reply::Answer(bytes) => Answer::decode(bytes).unwrap(),

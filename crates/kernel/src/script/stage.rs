@@ -9,7 +9,7 @@ use session::{Envelope, Reply, Stamp};
 use super::words::{group_and_name, number, show_time, time_us};
 use crate::answer::Answer;
 use crate::command::Body;
-use crate::entry::EntryHeader;
+use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::ThingId;
 use crate::records::trim::RecordTrim;
 use crate::trim::find_due;
@@ -84,7 +84,7 @@ impl Stage {
     /// Applies an entry, and gives the answers to its commands.
     pub(crate) fn apply(&mut self, entry: Vec<u8>) -> Vec<Answer> {
         let index = self.kernel.applied().index + 1;
-        let effects = self.kernel.apply(self.view(), index, &entry).unwrap();
+        let effects = self.kernel.apply(self.view(), &EntryPlace::without_log(index), &entry).unwrap();
         self.store.commit(effects.batch).unwrap();
         self.entries.push(entry);
         let answer = |reply: &Vec<u8>| match Reply::decode(reply).unwrap() {

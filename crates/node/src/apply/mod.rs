@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use contract::Error;
-use kernel::{Catalogue, Kernel, Tally};
+use kernel::{Catalogue, EntryPlace, Kernel, Tally};
 use kv::{Committed, Overlay, Store};
 use session::Halt;
 use session::user::panic_message;
@@ -106,15 +106,14 @@ impl ApplyLoop {
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Some(self),
             };
-            let DurableEntry { at, payload, responders } = entry;
-            let index = at.index;
-            match self.apply_or_fail(index, &payload) {
+            let DurableEntry { place, payload, responders } = entry;
+            match self.apply_or_fail(&place, &payload) {
                 Ok((replies, tally)) => {
                     self.notified.shared.meters.applied(&self.kernel, &replies, tally);
                     answers.give(replies, responders);
                 }
                 Err(error) => {
-                    tracing::error!(%error, index, "cannot apply an entry; the store has stopped");
+                    tracing::error!(%error, index = place.index, "cannot apply an entry; the store has stopped");
                     access.stop(&error);
                     return None;
                 }
@@ -124,13 +123,14 @@ impl ApplyLoop {
 
     /// Applies one entry and makes it visible; returns the replies and totals. Also used for replay. A failure here,
     /// including a panic, is final: the loop must not be used again.
-    pub(crate) fn apply_or_fail(&mut self, index: u64, payload: &[u8]) -> Result<Applied, Error> {
+    pub(crate) fn apply_or_fail(&mut self, place: &EntryPlace, payload: &[u8]) -> Result<Applied, Error> {
+        let index = place.index;
         if self.adoption.has_news() {
             self.set_apart_found(index - 1)?;
         }
         let mut failed_attempts = 0;
         loop {
-            let halt = match self.attempt(index, payload, failed_attempts > 0)? {
+            let halt = match self.attempt(place, payload, failed_attempts > 0)? {
                 Ok(applied) => return Ok(applied),
                 Err(halt) => halt,
             };
@@ -151,15 +151,15 @@ impl ApplyLoop {
     }
 
     /// Applies an entry once. `again`: an attempt has failed before, and what it has left in memory is forgotten first.
-    fn attempt(&mut self, index: u64, payload: &[u8], again: bool) -> Result<Result<Applied, Halt>, Error> {
+    fn attempt(&mut self, place: &EntryPlace, payload: &[u8], again: bool) -> Result<Result<Applied, Halt>, Error> {
         let attempt = || {
             if again {
                 self.reload()?;
             }
-            self.apply(index, payload)
+            self.apply(place, payload)
         };
         // The half-finished work of a panic is never used: nothing is applied after it.
-        catch_unwind(AssertUnwindSafe(attempt)).map_err(|panic| from_panic(index, &panic_message(&*panic)))
+        catch_unwind(AssertUnwindSafe(attempt)).map_err(|panic| from_panic(place.index, &panic_message(&*panic)))
     }
 
     /// Loads the kernel as it was after the last entry.
@@ -182,9 +182,9 @@ impl ApplyLoop {
         Ok(found)
     }
 
-    fn apply(&mut self, index: u64, payload: &[u8]) -> Result<Applied, Halt> {
+    fn apply(&mut self, place: &EntryPlace, payload: &[u8]) -> Result<Applied, Halt> {
         let (revision, before) = (self.kernel.catalogue().revision, self.kernel.applied().commit);
-        let effects = self.kernel.apply(self.store.view()?, index, payload)?;
+        let effects = self.kernel.apply(self.store.view()?, place, payload)?;
         let commits = (before + 1, self.kernel.applied().commit);
         let changes = effects.batch.value(&self.kernel.keys().changes(commits.1)).cloned();
         match self.store.commit(with_copies(&self.kernel.keys(), effects.batch))? {

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 
 use contract::{Error, Failure, FailureKind};
 use journal::{Consumer, JournalError, Position, Queued};
-use kernel::EntryHeader;
+use kernel::{EntryHeader, EntryPlace};
 
 use crate::clock::Time;
 use crate::error::from_journal;
@@ -28,7 +28,7 @@ impl Queued for Submission {
 
 /// A durable entry, with those who wait for the answers to its commands.
 pub(crate) struct DurableEntry {
-    pub(crate) at: Position,
+    pub(crate) place: EntryPlace,
     pub(crate) payload: Vec<u8>,
     pub(crate) responders: Vec<Responder>,
 }
@@ -37,6 +37,10 @@ pub(crate) struct Proposer {
     pub(crate) time: Arc<Time>,
     pub(crate) apply: SyncSender<DurableEntry>,
     pub(crate) tenure: Arc<Tenure>,
+    /// Of the owner.
+    pub(crate) term: u64,
+    /// Which it continues.
+    pub(crate) history: u64,
 }
 
 impl Consumer<Submission> for Proposer {
@@ -49,7 +53,8 @@ impl Consumer<Submission> for Proposer {
         let responders = commands.into_iter().map(|command| command.responder).collect();
         // If the apply loop has stopped, the responders are dropped and report that the outcome is unknown: the entry
         // is durable and will be applied when the directory is next opened.
-        let _ = self.apply.send(DurableEntry { at, payload, responders });
+        let place = EntryPlace { index: at.index, term: self.term, history: self.history, hash: at.hash };
+        let _ = self.apply.send(DurableEntry { place, payload, responders });
     }
 
     fn lost(&mut self, commands: Vec<Submission>, written: bool, error: &JournalError) {

@@ -30,7 +30,12 @@ impl Header {
         Ok(Self {
             release: line.text("release")?.to_owned(),
             space: line.string_if("space")?,
-            applied: Applied { index: line.number("applied_index")?, commit: line.number("commit")?, stamp, hash: 0 },
+            applied: Applied {
+                index: line.number("applied_index")?,
+                commit: line.number("commit")?,
+                stamp,
+                ..Applied::default()
+            },
             numbers: Numbers {
                 revision: line.number("revision")?,
                 level: line.number("level")?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{Buckets, Kernel, Keys, NextDue, image};
+use kernel::{Buckets, EntryPlace, Kernel, Keys, NextDue, image};
 use kv::{Batch, Committed, KeyRange, MemoryStore, Order, Overlay, OverlayOptions, Store, View};
 use session::{ChangedSessions, Halt, canary};
 use storage::TreeStore;
@@ -166,8 +166,8 @@ impl Instance {
 
     /// Applies the next entry. Gives the replies to its commands.
     pub(crate) fn apply(&mut self, payload: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-        let index = self.kernel.applied().index + 1;
-        let effects = self.kernel.apply(self.view()?, index, payload).map_err(text)?;
+        let place = EntryPlace::without_log(self.kernel.applied().index + 1);
+        let effects = self.kernel.apply(self.view()?, &place, payload).map_err(text)?;
         self.next_due = effects.next_due;
         self.changed_sessions = effects.sessions;
         match self.store.commit(effects.batch).map_err(text)? {

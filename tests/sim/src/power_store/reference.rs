@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 
 use journal::Entry;
-use kernel::{Applied, Buckets, Kernel, Keys};
+use kernel::{Applied, Buckets, EntryPlace, Kernel, Keys};
 use kv::{KeyRange, MemoryStore, Order, Store, View};
 
 use super::operation::{Kind, Operation};
@@ -175,7 +175,9 @@ impl Machine {
 
     fn apply(&mut self, entry: Entry) -> Result<(), String> {
         let view = self.store.view().map_err(text)?;
-        let effects = self.kernel.apply(view.clone(), entry.index, &entry.payload).map_err(text)?;
+        let Entry { index, term, history, .. } = entry;
+        let place = EntryPlace { index, term, history, hash: entry.hash() };
+        let effects = self.kernel.apply(view.clone(), &place, &entry.payload).map_err(text)?;
         for (key, value) in effects.batch.writes() {
             if let Some(old) = view.get(key).map_err(text)? {
                 self.rows.remove(key, &old);

@@ -149,7 +149,8 @@ impl Shard {
     }
 
     pub(super) fn check_ends(&self, log: &dyn EntryLog) {
-        let expected = Ends { first_kept: self.first_kept(), last: self.last() };
+        let history = self.has_begun().then_some(self.history);
+        let expected = Ends { first_kept: self.first_kept(), last: self.last(), history };
         assert_eq!(log.ends(self.id).expect("the ends of a shard"), expected, "J2: the ends of shard {}", self.id);
     }
 
