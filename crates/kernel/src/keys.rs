@@ -84,7 +84,7 @@ impl Kind {
     const COPIED: [Kind; 2] = [Kind::RecordFloor, Kind::CellFloor];
 
     /// All of them, in words.
-    const WORDS: [(Kind, &str); 19] = [
+    pub(crate) const WORDS: [(Kind, &str); 19] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),

@@ -36,6 +36,8 @@ mod folded;
 #[cfg(test)]
 mod golden;
 pub mod image;
+#[cfg(test)]
+mod kept;
 pub mod kernel;
 pub mod keys;
 pub mod machine;
