@@ -282,10 +282,20 @@ fn position_of(parts: &Parts, applied: &Applied) -> Result<(Position, Option<u64
             ))),
         };
     };
-    if last.index < here.index || first > here.index + 1 {
+    if last.index < here.index {
         return Err(inconsistent(format!(
-            "the store has applied entry {}, but the journal holds entries {first} to {}",
+            "the store has applied entry {}, but the journal holds entries {first} to {}: entries are lost; use the journal that \
+             belongs to the store, or restore both from a backup",
             here.index, last.index
+        )));
+    }
+    if first > here.index + 1 {
+        return Err(inconsistent(format!(
+            "the store has applied entry {}, and the journal no longer has the next ones: it holds entries {first} to {}; make \
+             the store again from an image or a backup that has applied entry {} or a later one",
+            here.index,
+            last.index,
+            first - 1
         )));
     }
     // The next entry says what it is behind. Without one, the last one is what was applied.

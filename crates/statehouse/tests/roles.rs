@@ -201,3 +201,20 @@ fn a_store_is_not_opened_over_the_log_of_another() {
     open("a", &logs[0]).unwrap();
     open("b", &logs[1]).unwrap();
 }
+
+/// Whoever owns a shard cuts its log; a node that was away for long learns what it needs.
+#[test]
+fn a_store_that_is_behind_the_log_is_made_again() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let owner = follower(&scratch.path().join("a"), &log).own(1).unwrap();
+    for round in 0..3 {
+        write(&Statehouse::over(owner.clone()), round);
+    }
+    let last = log.ends(ShardPlace::ALONE.id).unwrap().last.index;
+    log.cut(ShardPlace::ALONE.id, last).unwrap();
+    let options = Options::default();
+    let path = scratch.path().join("b");
+    let parts = Parts::beside_log(&path, ShardPlace::ALONE, Arc::new(log.clone()), Tenure::always(), &options).unwrap();
+    let refused = Follower::start(parts, &options).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("make the store again from an image"), "{refused}");
+}
