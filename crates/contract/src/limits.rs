@@ -62,6 +62,9 @@ pub const MESSAGE_DEPTH_MAX: usize = 8;
 /// Bytes of a session's capabilities, names and values together.
 pub const CAPABILITY_BYTES_MAX: usize = 4096;
 
+/// The last commit of a shard that can create a session: its number is part of the session's.
+pub const SESSION_COMMIT_MAX: u64 = (1 << 48) - 1;
+
 /// The shortest timeout of a session.
 pub const SESSION_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 /// The longest timeout of a session.

@@ -68,7 +68,8 @@ impl Kernel {
         };
         let catalogue = Catalogue::load(view, &keys)?;
         check_brought(&catalogue, &hosted)?;
-        let machine = SessionMachine::new(Contracts::new(catalogue, keys, hosted), keys.sessions());
+        let machine =
+            SessionMachine::new(Contracts::new(catalogue, keys, hosted), keys.sessions(), keys.buckets().first());
         Ok(Some(Self { applied: Applied::decode(&applied)?, machine }))
     }
 

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use contract::limits::SESSION_COMMIT_MAX;
 use contract::{Error, Failure, FailureKind, Rejection, SessionRejection};
 use kernel::{Answer, Catalogue};
 use session::{Halt, Reply as SessionReply, SessionAnswer};
@@ -136,6 +137,10 @@ impl<T> Decode<T> {
                 let request = request.map_or(0, |request| request.number);
                 return Err(Rejection::Session(SessionRejection::RequestReused { request }).into());
             }
+            SessionReply::NumbersExhausted { commit: got } => {
+                let (limit, max) = ("session_commit_max", SESSION_COMMIT_MAX);
+                return Err(Rejection::LimitExceeded { limit, max, got }.into());
+            }
             other => return Err(unexpected_answer("a command", &other)),
         };
         let whole = match self {
@@ -222,6 +227,16 @@ mod tests {
         drop(responder);
         let error = Pending::waiting(slot, Decode::Contracts(Ok)).wait().expect_err("no answer");
         assert_eq!(error.outcome(), contract::Outcome::Unknown);
+    }
+
+    #[test]
+    fn a_session_without_a_number_is_refused_by_the_name_of_the_limit() {
+        let (responder, slot) = Responder::new();
+        let commit = SESSION_COMMIT_MAX + 1;
+        responder.give(Ok([vec![7], commit.to_le_bytes().to_vec()].concat()));
+        let refused = Pending::waiting(slot, Decode::Sessions(Ok)).wait();
+        let limit = Rejection::LimitExceeded { limit: "session_commit_max", max: SESSION_COMMIT_MAX, got: commit };
+        assert_eq!(refused, Err(limit.into()));
     }
 
     #[test]

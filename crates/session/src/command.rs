@@ -11,7 +11,7 @@ pub const SESSIONS: u32 = 0x0000_0001;
 /// A command of the session machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionCommand {
-    /// Creates a session. Its number is the command's.
+    /// Creates a session. Its number says by which command, and in which shard.
     Create {
         /// For how long it lives without a sign of its client, in µs.
         timeout_us: u64,

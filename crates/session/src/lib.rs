@@ -7,7 +7,7 @@
 //! - [`digest`]: tells apart different commands sent with the same number.
 //! - [`reply`]: the machine's answer, or a refusal of the session machine.
 //! - [`row`], `head`, [`pushes`]: the stored state of a session; [`status`]: reading it. [`keys`]: its keys.
-//!   [`limits`]: its limits.
+//!   [`limits`]: its limits. [`number`]: what its number says.
 //! - [`policy`]: when the next image is due.
 //!
 //! Touches: the state passed to it. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
@@ -22,6 +22,7 @@ mod heads;
 pub mod keys;
 pub mod limits;
 pub mod machine;
+pub mod number;
 pub mod policy;
 pub mod pushes;
 pub mod reply;
@@ -38,6 +39,7 @@ pub use envelope::{Envelope, Sender};
 pub use keys::SessionKeys;
 pub use limits::{Bound, SessionLimits};
 pub use machine::{Call, CommandDigest, Execution, Halt, Machine, OwnedIn, SessionEvent, Stamp};
+pub use number::SessionNumber;
 pub use policy::{ImagePolicy, SinceImage};
 pub use pushes::Pushes;
 pub use reply::Reply;

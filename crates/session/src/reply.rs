@@ -11,6 +11,7 @@ const EVICTED: u8 = 3;
 const BUSY: u8 = 4;
 const REUSED: u8 = 5;
 const DAMAGED: u8 = 6;
+const NUMBERS_EXHAUSTED: u8 = 7;
 
 /// A reply, as the client of a session or of none gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,11 @@ pub enum Reply<'bytes> {
         /// Where it ends.
         to: &'bytes str,
     },
+    /// The shard has no numbers for new sessions any more. None was created.
+    NumbersExhausted {
+        /// The command that would have been its number.
+        commit: u64,
+    },
 }
 
 impl<'bytes> Reply<'bytes> {
@@ -60,6 +66,7 @@ impl<'bytes> Reply<'bytes> {
             Reply::SessionExpired => writer.u8(SESSION_EXPIRED),
             Reply::Reused => writer.u8(REUSED),
             Reply::Damaged { from, to } => writer.u8(DAMAGED).bytes(from.as_bytes()).bytes(to.as_bytes()),
+            Reply::NumbersExhausted { commit } => writer.u8(NUMBERS_EXHAUSTED).u64(*commit),
             Reply::Evicted { floor } => writer.u8(EVICTED).u64(*floor),
             Reply::Busy { bound, max } => {
                 let number = Bound::ALL.iter().position(|one| one == bound).expect("every bound is listed");
@@ -82,6 +89,7 @@ impl<'bytes> Reply<'bytes> {
             SESSION_EXPIRED => Reply::SessionExpired,
             REUSED => Reply::Reused,
             DAMAGED => Reply::Damaged { from: reader.text()?, to: reader.text()? },
+            NUMBERS_EXHAUSTED => Reply::NumbersExhausted { commit: reader.u64()? },
             EVICTED => Reply::Evicted { floor: reader.u64()? },
             BUSY => {
                 let bound = Bound::ALL.get(usize::from(reader.u8()?));
@@ -110,6 +118,7 @@ mod tests {
             (Reply::Evicted { floor: 7 }, "030700000000000000"),
             (Reply::Reused, "05"),
             (Reply::Damaged { from: "a", to: "bc" }, "060100000061020000006263"),
+            (Reply::NumbersExhausted { commit: 1 << 48 }, "070000000000000100"),
             (Reply::Busy { bound: Bound::Answers, max: 256 }, "04010001000000000000"),
         ];
         for (reply, hex) in replies {

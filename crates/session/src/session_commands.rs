@@ -10,6 +10,7 @@ use crate::command::{PendingPush, SessionAnswer, SessionCommand};
 use crate::head::Head;
 use crate::limits::{Bound, SessionLimits};
 use crate::machine::{Call, Halt, Machine, OwnedIn, SessionEvent, Stamp};
+use crate::number::SessionNumber;
 use crate::pushes;
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
@@ -37,7 +38,11 @@ impl<M: Machine> SessionMachine<M> {
                     Reply::Busy { bound: Bound::Sessions, max }.encode(reply);
                     return Ok(());
                 }
-                self.create(state, limits, call, timeout_us, capabilities)?
+                let Some(number) = SessionNumber::new(self.home, call.commit) else {
+                    Reply::NumbersExhausted { commit: call.commit }.encode(reply);
+                    return Ok(());
+                };
+                self.create(state, limits, call, number.get(), (timeout_us, capabilities))?
             }
             SessionCommand::Acknowledge { session, upto } => {
                 let Some(kept) = self.heads.find(state, &self.keys, session)? else {
@@ -71,10 +76,9 @@ impl<M: Machine> SessionMachine<M> {
         state: &mut Staging,
         limits: &SessionLimits,
         call: &Call<'_>,
-        timeout_us: u64,
-        capabilities: Vec<(String, Vec<u8>)>,
+        session: u64,
+        (timeout_us, capabilities): (u64, Vec<(String, Vec<u8>)>),
     ) -> Result<SessionAnswer, Halt> {
-        let session = call.commit;
         let row = SessionRow { timeout_us, created_us: call.stamp.wall_us, broken: false, capabilities };
         state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
         self.heads.add(session);

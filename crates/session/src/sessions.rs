@@ -21,6 +21,8 @@ use crate::session_count::SessionCount;
 pub struct SessionMachine<M> {
     pub(crate) machine: M,
     pub(crate) keys: SessionKeys,
+    /// The shard, by its first bucket: the home of the sessions that it creates.
+    pub(crate) home: u16,
     pub(crate) heads: Heads,
     pub(crate) count: SessionCount,
     pub(crate) pushes: Pushes,
@@ -43,11 +45,12 @@ pub struct ChangedSessions {
 }
 
 impl<M: Machine> SessionMachine<M> {
-    /// Sessions around `machine`, with their own keys.
-    pub fn new(machine: M, keys: SessionKeys) -> Self {
+    /// Sessions around `machine`, with their own keys. `home` is the first bucket of the shard.
+    pub fn new(machine: M, keys: SessionKeys, home: u16) -> Self {
         Self {
             machine,
             keys,
+            home,
             heads: Heads::default(),
             count: SessionCount::default(),
             pushes: Pushes::default(),

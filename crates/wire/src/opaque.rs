@@ -111,7 +111,7 @@ macro_rules! opaque {
 pub(crate) use opaque;
 
 opaque! {
-    SessionId: "session", "^s-(0|[1-9][0-9]{0,18})$",
+    SessionId: "session", "^s-(0|[1-9][0-9]{0,19})$",
     FeedCursor: "cursor", "^c-(0|[1-9][0-9]{0,18})$",
     PageCursor: "cursor", "^[A-Za-z0-9_-]*$",
 }

@@ -1,10 +1,10 @@
-//! K9: two shards over one store, each with half of the buckets.
+//! K9: two shards over one store, each with half of the buckets. And the numbers of their sessions.
 
 #![allow(clippy::unwrap_used)]
 
 use contract::{Rejection, Value};
 use kv::{KeyRange, MemoryStore, Order, Store};
-use session::{Envelope, Reply};
+use session::{Envelope, Reply, SESSIONS, SessionAnswer, SessionCommand, SessionNumber};
 
 use super::*;
 use crate::command::MACHINE;
@@ -30,16 +30,69 @@ fn set(kernel: &mut Kernel, store: &MemoryStore, name: &str) -> Answer {
     let ops = vec![Op::Cell(name, CellAct::Set(ValueRef::from(&value)))];
     let mut body = Writer::new();
     Body::Transact(Transact::new(space, branch, None, ops)).encode(&mut body);
-    let mut envelope = Writer::new();
-    Envelope::without_session(MACHINE, kernel.catalogue().revision, body.as_slice()).encode(&mut envelope);
-    let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
-    let place = EntryPlace::without_log(kernel.applied().index + 1);
-    let effects = kernel.apply(store.view().unwrap(), &place, &entry).unwrap();
-    store.commit(effects.batch).unwrap();
-    match Reply::decode(&effects.replies[0]).unwrap() {
+    let revision = kernel.catalogue().revision;
+    let reply = apply(kernel, store, &Envelope::without_session(MACHINE, revision, body.as_slice()));
+    match Reply::decode(&reply).unwrap() {
         Reply::Answer(bytes) => Answer::decode(bytes).unwrap(),
         other => panic!("{other:?}"),
     }
+}
+
+/// Applies one command, and returns the reply.
+fn apply(kernel: &mut Kernel, store: &MemoryStore, command: &Envelope<'_>) -> Vec<u8> {
+    let mut envelope = Writer::new();
+    command.encode(&mut envelope);
+    let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
+    let mut effects = kernel.apply(store.view().unwrap(), kernel.applied().index + 1, &entry).unwrap();
+    store.commit(effects.batch).unwrap();
+    effects.replies.remove(0)
+}
+
+/// Creates a session, and returns the reply.
+fn create_session(kernel: &mut Kernel, store: &MemoryStore) -> Vec<u8> {
+    let mut body = Writer::new();
+    SessionCommand::Create { timeout_us: 1, capabilities: Vec::new() }.encode(&mut body);
+    apply(kernel, store, &Envelope::without_session(SESSIONS, 0, body.as_slice()))
+}
+
+fn created(reply: &[u8]) -> SessionNumber {
+    match Reply::decode(reply).unwrap() {
+        Reply::Answer(bytes) => match SessionAnswer::decode(bytes).unwrap() {
+            SessionAnswer::Created(number) => SessionNumber::from(number),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn sessions_of_two_shards_have_different_numbers() {
+    let store = MemoryStore::new();
+    let mut shards = shards(&store);
+    for commit in 1..=3 {
+        let numbers = [0, 1].map(|shard: usize| created(&create_session(&mut shards[shard], &store)));
+        assert_eq!(numbers.map(SessionNumber::commit), [commit; 2]);
+        assert_eq!(numbers.map(SessionNumber::home), HALVES.map(|(first, _)| first));
+    }
+}
+
+#[test]
+fn a_shard_without_numbers_creates_no_session_and_goes_on() {
+    let store = MemoryStore::new();
+    let [_, upper] = shards(&store);
+    let keys = upper.keys();
+    let applied = Applied { commit: SessionNumber::COMMIT_MAX - 1, ..*upper.applied() };
+    store.commit(Batch::new().put(keys.applied(), applied.encode())).unwrap();
+    let mut upper = Kernel::load(&*store.view().unwrap(), keys).unwrap().unwrap();
+    let last = created(&create_session(&mut upper, &store));
+    assert_eq!((last.home(), last.commit()), (32, SessionNumber::COMMIT_MAX));
+    let refused = create_session(&mut upper, &store);
+    let commit = SessionNumber::COMMIT_MAX + 1;
+    assert_eq!(Reply::decode(&refused), Ok(Reply::NumbersExhausted { commit }));
+    let name = (0..).map(|number| format!("cell-{number}"));
+    let above = |name: &String| Buckets::default().of_group(b"default", name.as_bytes()) >= 32;
+    let name = name.into_iter().find(above).unwrap();
+    assert!(matches!(set(&mut upper, &store, &name), Answer::Done { .. }));
 }
 
 #[test]

@@ -4,9 +4,7 @@
 //! a log with a hole is refused. The applied row is written last, so an incomplete shard is not mistaken for a complete
 //! one.
 
-use std::collections::BTreeSet;
-
-use kv::{Staging, Store};
+use kv::Store;
 
 use super::Item;
 use super::new_shard::{BuildError, NewShard};
@@ -17,11 +15,9 @@ use crate::changes;
 use crate::command::Body;
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
-use crate::machine::Contracts;
 use crate::outbox::Stored;
 use crate::outbox::command::Target;
 use crate::outbox::send;
-use crate::sessions::brought::Hosted;
 use crate::sessions::owned;
 
 /// Rows staged before they are written to the store.
@@ -82,10 +78,7 @@ impl<'store> Builder<'store> {
         catalogue: Catalogue,
         applied: Applied,
     ) -> Result<Self, BuildError> {
-        let state = Staging::new(store.view()?);
-        let contracts = Contracts::new(catalogue, keys, Hosted::new());
-        let sessions = BTreeSet::new();
-        let shard = NewShard { store, keys, applied, contracts, state, staged_bytes: 0, sessions };
+        let shard = NewShard::new(store, keys, catalogue, applied)?;
         Ok(Self { shard, begun: Begun::default() })
     }
 
@@ -121,8 +114,7 @@ impl<'store> Builder<'store> {
             Item::MachineMember { session, space, machine, group } => {
                 let id = shard.hosted(*space, *machine, group)?;
                 shard.state.put(shard.keys.member(*session, &id), b"".as_slice());
-                shard.sessions.insert((*session, id.bucket));
-                Ok(())
+                shard.was_owned_by(*session, id.bucket)
             }
             _ => unreachable!("contracts put their own"),
         }
@@ -133,7 +125,7 @@ impl<'store> Builder<'store> {
         self.begun.end()?;
         let mut shard = self.shard;
         shard.applied.hash = hash;
-        let (sessions, cluster_us) = (std::mem::take(&mut shard.sessions), shard.applied.stamp.cluster_us);
+        let (sessions, cluster_us) = (shard.take_sessions(), shard.applied.stamp.cluster_us);
         shard.applying(|applying| {
             for (session, bucket) in &sessions {
                 owned::put_ended(applying, *bucket, cluster_us, *session);

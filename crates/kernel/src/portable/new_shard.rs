@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use contract::Rejection;
 use kv::{KvError, Staging, Store};
-use session::{Call, Halt, Pushes};
+use session::{Call, Halt, Pushes, SessionNumber};
 
 use crate::applied::Applied;
+use crate::catalogue::Catalogue;
 use crate::command::MACHINE;
 use crate::context::Applying;
 use crate::keys::sessions::HostedId;
 use crate::keys::things::OwnedId;
 use crate::keys::{Keys, ThingId};
 use crate::machine::Contracts;
-use crate::sessions::brought::hosted_id;
+use crate::sessions::brought::{Hosted, hosted_id};
 
 /// Why a shard could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -45,10 +46,22 @@ pub(crate) struct NewShard<'store> {
     pub(crate) state: Staging,
     pub(crate) staged_bytes: usize,
     /// Sessions of the original shard. None of them is known here: they have all ended.
-    pub(crate) sessions: BTreeSet<(u64, u16)>,
+    sessions: BTreeSet<(u64, u16)>,
 }
 
-impl NewShard<'_> {
+impl<'store> NewShard<'store> {
+    /// A shard without things.
+    pub(super) fn new(
+        store: &'store dyn Store,
+        keys: Keys,
+        catalogue: Catalogue,
+        applied: Applied,
+    ) -> Result<Self, BuildError> {
+        let state = Staging::new(store.view()?);
+        let contracts = Contracts::new(catalogue, keys, Hosted::new());
+        Ok(Self { store, keys, applied, contracts, state, staged_bytes: 0, sessions: BTreeSet::new() })
+    }
+
     pub(super) fn flush(&mut self) -> Result<(), BuildError> {
         self.contracts.finish_entry(&mut self.state, self.applied.stamp, self.applied.commit)?;
         self.contracts.windows.forget();
@@ -88,6 +101,23 @@ impl NewShard<'_> {
         let call = Call { machine: MACHINE, session: None, catalogue_revision: 0, body: b"", stamp, commit };
         let mut pushes = Pushes::default();
         Ok(work(&mut self.contracts.applying(&mut self.state, &call, &mut pushes))?)
+    }
+
+    /// Notes that a session of the original shard owned something in a bucket. Its number stays as it was, so it must not be
+    /// one that this shard will give to another session.
+    pub(crate) fn was_owned_by(&mut self, session: u64, bucket: u16) -> Result<(), BuildError> {
+        let number = SessionNumber::from(session);
+        if number.home() == self.keys.buckets().first() && number.commit() > self.applied.commit {
+            let message = format!("session {session} is above the last commit, {}", self.applied.commit);
+            return Err(BuildError::Refused(message));
+        }
+        self.sessions.insert((session, bucket));
+        Ok(())
+    }
+
+    /// The sessions that owned something, and in which bucket.
+    pub(super) fn take_sessions(&mut self) -> BTreeSet<(u64, u16)> {
+        std::mem::take(&mut self.sessions)
     }
 
     pub(crate) fn absent(&self, key: &[u8], what: &str, name: &str) -> Result<(), BuildError> {

@@ -83,8 +83,9 @@ fn put_record(shard: &mut NewShard<'_>, record: &OwnedId, row: &Row<'_>) -> Resu
     if !row.fields.is_sorted_by(|one, other| one.name < other.name) {
         return Err(BuildError::Refused(format!("the fields of record {:?} are out of order", record.name)));
     }
-    let owners = [numbers.holder_session, numbers.life_session].into_iter().filter(|session| *session != 0);
-    shard.sessions.extend(owners.map(|session| (session, id.bucket)));
+    for session in [numbers.holder_session, numbers.life_session].into_iter().filter(|session| *session != 0) {
+        shard.was_owned_by(session, id.bucket)?;
+    }
     shard.staged_bytes += row.fields.iter().map(|field| field.content.len()).sum::<usize>();
     shard.applying(|applying| write::put_whole(applying, &id, row.clone()))
 }

@@ -9,3 +9,8 @@ pub mod brought;
 pub(crate) mod give_back;
 pub(crate) mod hosted;
 pub(crate) mod owned;
+
+use contract::limits::SESSION_COMMIT_MAX;
+use session::SessionNumber;
+
+const _: () = assert!(SESSION_COMMIT_MAX == SessionNumber::COMMIT_MAX, "a refusal names the limit of the numbers");

@@ -287,6 +287,28 @@ fn every_flipped_byte_and_every_cut_is_noticed_and_nothing_stays() {
     refused(&[GOLDEN, GOLDEN].concat(), "twice".into());
 }
 
+/// Otherwise a new session would get the number, and lose what it claims to the release of what the old one owned.
+#[test]
+fn a_session_that_the_store_has_yet_to_create_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("imported");
+    let golden = std::str::from_utf8(GOLDEN).expect("text");
+    for member in ["\"holder_session\":43", "\"life_session\":43", "\"session\":43"] {
+        assert!(golden.contains(member), "{member}");
+        let refused = |session: u64| {
+            let lines = golden.replace(member, &member.replace("43", &session.to_string()));
+            imported(&path, lines.as_bytes()).expect_err("the lines were changed").to_string()
+        };
+        let said = refused(77);
+        assert!(said.contains("session 77 is above the last commit, 76"), "{member}: {said}");
+        // These are refused only because the footer has the hash of other lines.
+        for other in [76, 1 << 48 | 77] {
+            let said = refused(other);
+            assert!(!said.contains("above the last commit"), "{member} {other}: {said}");
+        }
+    }
+}
+
 #[test]
 fn the_golden_export_is_read_for_ever() {
     let folder = tempfile::tempdir().expect("a folder");
