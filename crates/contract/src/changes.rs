@@ -21,7 +21,7 @@ macro_rules! subject {
                 $(#[doc = $says])*
                 $thing = crate::$folder::SUBJECT_CODE,
             )*
-            /// A message to a group. Its name is the sending group, its version the number of the sending command.
+            /// A message to a group. Its name is the sending group, its version the number of the message in its bucket.
             Message = MESSAGE,
         }
 

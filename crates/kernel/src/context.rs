@@ -1,7 +1,7 @@
 //! The context in which a command is applied: what every contract needs, and nothing of any contract.
 
 use kv::{Bytes, Key, Staging};
-use session::{Call, Pushes};
+use session::{Call, Halt, Pushes};
 
 use crate::catalogue::Catalogue;
 use crate::folded::Folded;
@@ -22,8 +22,6 @@ pub(crate) struct Applying<'entry> {
     pub(crate) fence_holds: bool,
     /// The row of the fence's record, for the first operation on it.
     pub(crate) fenced_row: Option<(Key, Bytes)>,
-    /// The number of messages the command has sent so far.
-    pub(crate) messages: u32,
     /// The pushes of the command.
     pub(crate) pushes: &'entry mut Pushes,
     pub(crate) pushes_at_savepoint: usize,
@@ -55,12 +53,9 @@ impl Applying<'_> {
         self.pushes_at_savepoint = self.pushes.count();
     }
 
-    /// The place of the next message among those of the command.
-    pub(crate) fn next_ordinal(&mut self) -> u32 {
-        let ordinal = self.messages;
-        self.messages =
-            ordinal.checked_add(1).expect("the steps and operations of a command are bounded far below that");
-        ordinal
+    /// The next number of a bucket's messages.
+    pub(crate) fn next_number(&mut self, bucket: u16) -> Result<u64, Halt> {
+        self.folded.numbers.next(self.state, &self.keys, bucket)
     }
 
     /// Whether the branch of a thing was not deleted.

@@ -77,7 +77,6 @@ impl Draft {
             call: &call,
             fence_holds,
             fenced_row: None,
-            messages: 0,
             pushes: &mut pushes,
             pushes_at_savepoint: 0,
             hosted: &hosted,

@@ -1,4 +1,5 @@
-//! Totals of an entry's commands for rows that are written once per entry: the change feed and counts.
+//! Totals of an entry's commands for rows that are written once per entry: the change feed, counts, and the
+//! numbers of messages.
 //!
 //! Keeps: K7 for them too. Whatever a rejected command noted is dropped with its writes.
 
@@ -11,6 +12,7 @@ use session::{Halt, Stamp};
 use crate::changes::ChangeLog;
 use crate::counts::{CountKey, Counted, MessageCounts, add, add_messages, row_key};
 use crate::keys::Keys;
+use crate::outbox::numbers::MessageNumbers;
 
 /// Consecutive commands mostly change the same few counts, whose keys are then among the last ones.
 const KEYS_LOOKED_AT: usize = 8;
@@ -26,6 +28,7 @@ pub(crate) struct Folded {
     counts_at_savepoint: usize,
     messages: MessageCounts,
     messages_at_savepoint: MessageCounts,
+    pub(crate) numbers: MessageNumbers,
     /// Whether a message was added to those to publish; possibly by a command that was rejected later.
     pub(crate) publishes: bool,
 }
@@ -36,6 +39,7 @@ impl Folded {
         self.changes.savepoint();
         self.counts_at_savepoint = self.counts.len();
         self.messages_at_savepoint = self.messages;
+        self.numbers.savepoint();
     }
 
     /// Drops everything noted since the savepoint.
@@ -43,6 +47,7 @@ impl Folded {
         self.changes.undo();
         self.counts.truncate(self.counts_at_savepoint);
         self.messages = self.messages_at_savepoint;
+        self.numbers.undo();
     }
 
     /// Notes that a count rises or falls.
@@ -111,6 +116,7 @@ impl Folded {
         for (key, by) in sums.into_iter().filter(|(_, by)| *by != 0) {
             add(state, keys, &key, by)?;
         }
+        self.numbers.write(state, keys);
         let messages = std::mem::take(&mut self.messages);
         self.messages_at_savepoint = MessageCounts::default();
         add_messages(state, keys, messages)

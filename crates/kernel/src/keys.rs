@@ -77,14 +77,16 @@ pub enum Kind {
     RunStep = 0x14,
     /// The version above which new cells of a branch start.
     CellFloor = 0x15,
+    /// The last number that a bucket has given to a message.
+    MessageNumbers = 0x16,
 }
 
 impl Kind {
     /// Those that have second copies.
-    const COPIED: [Kind; 2] = [Kind::RecordFloor, Kind::CellFloor];
+    const COPIED: [Kind; 3] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 19] = [
+    pub(crate) const WORDS: [(Kind, &str); 20] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -104,10 +106,12 @@ impl Kind {
         (Kind::RunIndex, "the index of runs"),
         (Kind::RunStep, "the projection of run"),
         (Kind::CellFloor, "the floor of cells"),
+        (Kind::MessageNumbers, "the numbers of messages"),
     ];
 
     /// Those whose keys have neither a space nor a branch.
-    const WITHOUT_SPACE: [Kind; 5] = [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor, Kind::Owned];
+    const WITHOUT_SPACE: [Kind; 6] =
+        [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor, Kind::Owned, Kind::MessageNumbers];
 
     /// Those of a space whose keys do not begin with the group and the name of a thing.
     const WITHOUT_NAME: [Kind; 5] = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];

@@ -74,7 +74,6 @@ impl Contracts {
             call,
             fence_holds: false,
             fenced_row: None,
-            messages: 0,
             pushes,
             pushes_at_savepoint,
             hosted,

@@ -34,8 +34,8 @@ pub enum Body<'bytes> {
     Tick,
     /// Claims ready records for a worker, each in a separate step.
     ClaimNext(ClaimNext<'bytes>),
-    /// Forgets published messages, each by bucket, command and position.
-    Published(Vec<(u16, u64, u32)>),
+    /// Forgets published messages, each by bucket and number.
+    Published(Vec<(u16, u64)>),
 }
 
 /// Claims the first ready records of all queues whose names start with a prefix.
@@ -109,8 +109,8 @@ impl<'bytes> Body<'bytes> {
             }
             Body::Published(messages) => {
                 writer.u8(PUBLISHED).u32(count(messages.len()));
-                for (bucket, commit, ordinal) in messages {
-                    writer.u16(*bucket).u64(*commit).u32(*ordinal);
+                for (bucket, number) in messages {
+                    writer.u16(*bucket).u64(*number);
                 }
             }
         }
@@ -152,7 +152,7 @@ impl<'bytes> Body<'bytes> {
             PUBLISHED => {
                 let mut messages = Vec::new();
                 for _ in 0..reader.u32()? {
-                    messages.push((reader.u16()?, reader.u64()?, reader.u32()?));
+                    messages.push((reader.u16()?, reader.u64()?));
                 }
                 Body::Published(messages)
             }

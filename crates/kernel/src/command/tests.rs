@@ -98,7 +98,7 @@ fn a_body_is_read_as_written() {
         is_read_as_written(&Body::Transact(Transact { fences, force, guards, ..Transact::new(1, 2, group, ops) }));
     }
     is_read_as_written(&Body::Tick);
-    is_read_as_written(&Body::Published(vec![(1, 2, 3)]));
+    is_read_as_written(&Body::Published(vec![(1, 2), (3, 4)]));
     let claim =
         ClaimNext { space: 1, branch: 2, prefix: "p", records_max: 3, worker: "w", lease_us: Some(4), waits: true };
     is_read_as_written(&Body::ClaimNext(claim));

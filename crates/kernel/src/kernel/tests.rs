@@ -43,7 +43,8 @@ fn apply(kernel: &mut Kernel, store: &MemoryStore, command: &Envelope<'_>) -> Ve
     let mut envelope = Writer::new();
     command.encode(&mut envelope);
     let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
-    let mut effects = kernel.apply(store.view().unwrap(), kernel.applied().index + 1, &entry).unwrap();
+    let place = EntryPlace::without_log(kernel.applied().index + 1);
+    let mut effects = kernel.apply(store.view().unwrap(), &place, &entry).unwrap();
     store.commit(effects.batch).unwrap();
     effects.replies.remove(0)
 }

@@ -30,10 +30,8 @@ pub enum Due {
     Thing(DueOf, OwnedId),
     /// A message is to go out.
     Send {
-        /// The command that sent it.
-        commit: u64,
-        /// Its place among that command's messages.
-        ordinal: u32,
+        /// The number that its bucket gave it when it was sent.
+        number: u64,
     },
     /// An ended session's claims and records must be released.
     Session(u64),
@@ -92,10 +90,8 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
     let at_us = u64::from_be_bytes(*at_us);
     let (what, rest) = rest.split_first()?;
     if *what == SEND {
-        let (commit, rest) = rest.split_first_chunk::<8>()?;
-        let (ordinal, rest) = rest.split_first_chunk::<4>()?;
-        let send = Due::Send { commit: u64::from_be_bytes(*commit), ordinal: u32::from_be_bytes(*ordinal) };
-        return rest.is_empty().then_some((at_us, send));
+        let number = u64::from_be_bytes(*rest.first_chunk::<8>()?);
+        return (rest.len() == 8).then_some((at_us, Due::Send { number }));
     }
     if *what == SESSION {
         let session = u64::from_be_bytes(*rest.first_chunk::<8>()?);
@@ -126,8 +122,7 @@ mod tests {
                 assert_eq!(read_due_suffix(&Keys::due_suffix(3, of, &thing)), Some((3, due)));
             }
         }
-        let send = Due::Send { commit: 4, ordinal: 1 };
-        assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4, 1)), Some((3, send)));
+        assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4)), Some((3, Due::Send { number: 4 })));
         assert_eq!(read_due_suffix(&Keys::due_session_suffix(3, 4)), Some((3, Due::Session(4))));
     }
 
@@ -145,10 +140,7 @@ mod tests {
             };
             assert_eq!(hex(&Keys::due_suffix(0, of, &record))[16..18], *number, "{of:?}");
         }
-        assert_eq!(
-            hex(&Keys::due_send_suffix(258, 3, 1)),
-            "0000000000000102".to_owned() + "04" + "0000000000000003" + "00000001"
-        );
+        assert_eq!(hex(&Keys::due_send_suffix(258, 3)), "0000000000000102".to_owned() + "04" + "0000000000000003");
         assert_eq!(hex(&Keys::due_session_suffix(258, 3)), "0000000000000102".to_owned() + "05" + "0000000000000003");
         assert_eq!(
             hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),

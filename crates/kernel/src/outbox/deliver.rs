@@ -12,14 +12,8 @@ use crate::outbox::command::Target;
 use crate::transact;
 
 /// A message is due: applies its transaction, or lets it be published.
-pub(crate) fn deliver(
-    applying: &mut Applying<'_>,
-    bucket: u16,
-    at_us: u64,
-    commit: u64,
-    ordinal: u32,
-) -> Result<(), Halt> {
-    let suffix = Keys::due_send_suffix(at_us, commit, ordinal);
+pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
+    let suffix = Keys::due_send_suffix(at_us, number);
     let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
     key.extend_from_slice(&suffix);
     let row = applying.state.get(&key)?;
@@ -30,9 +24,8 @@ pub(crate) fn deliver(
     match stored.send.target {
         Target::Topic { .. } => {
             // Behind everything that waits already, because it was not due when those were.
-            let ordinal = applying.next_ordinal();
-            let key = applying.keys.publish(bucket, applying.call.commit, ordinal);
-            applying.state.put(key, &*row);
+            let number = applying.next_number(bucket)?;
+            applying.state.put(applying.keys.publish(bucket, number), &*row);
             applying.folded.count_messages(0, 1);
         }
         Target::Transact(body) => {
@@ -55,7 +48,7 @@ pub(crate) fn deliver(
                 branch: stored.branch,
                 group: None,
                 name: stored.source,
-                version: commit,
+                version: number,
             };
             applying.folded.changes.note(applying.call.commit, &change);
         }

@@ -2,14 +2,17 @@
 //!
 //! A message waits in the index of work due by wall time, at its time or at the commit's. A transaction for a group is
 //! applied by the tick that finds it, in one step with the removal of its row: exactly once, and in the order of (time,
-//! command, position) for each source. A message for a broker moves to the rows waiting to be published; a timed one
-//! when a tick finds it due. The node publishes those in order and then has them removed, so a broker may see one
-//! again, with the same number.
+//! number) for each source. A message for a broker moves to the rows waiting to be published; a timed one when a tick
+//! finds it due. The node publishes those in order and then has them removed, so a broker may see one again, with the
+//! same number.
 //!
-//! Touches: `DueWall` and `Publish` rows. Keeps: R6 (a message is delivered once, in order).
+//! - [`numbers`]: the numbers that each bucket gives to its messages.
+//!
+//! Touches: `DueWall`, `Publish` and `MessageNumbers` rows. Keeps: R6 (a message is delivered once, in order).
 
 pub mod command;
 pub(crate) mod deliver;
+pub mod numbers;
 pub(crate) mod send;
 pub mod waiting;
 

@@ -24,21 +24,21 @@ pub(crate) fn send(
     let checked = check_message(applying.catalogue, send, 1);
     let checked = checked.and(check_waiting(applying)?);
     if checked.is_ok() {
-        put(applying, source, send);
+        put(applying, source, send)?;
     }
     Ok(checked)
 }
 
-pub(crate) fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) {
-    let ordinal = applying.next_ordinal();
+pub(crate) fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send<'_>) -> Result<(), Halt> {
+    let number = applying.next_number(source.bucket)?;
     let now_us = applying.call.stamp.wall_us;
-    let commit = applying.call.commit;
     let stored =
         Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
     let after_us = send.after_us.unwrap_or(0);
     let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
     let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
-    put_waiting(applying, source.bucket, due_us, commit, ordinal, &stored);
+    put_waiting(applying, source.bucket, due_us, number, &stored);
+    Ok(())
 }
 
 /// Refuses one more message than may wait. What a message sends was accepted with it: to refuse it at its delivery would lose it.
@@ -78,30 +78,28 @@ pub(crate) fn put_waiting(
     applying: &mut Applying<'_>,
     bucket: u16,
     due_us: Option<u64>,
-    commit: u64,
-    ordinal: u32,
+    number: u64,
     stored: &Stored<'_>,
 ) {
     let mut writer = Writer::new();
     stored.encode(&mut writer);
     match due_us {
         None => {
-            let key = applying.keys.publish(bucket, commit, ordinal);
-            applying.state.put(key, writer.as_slice());
+            applying.state.put(applying.keys.publish(bucket, number), writer.as_slice());
             applying.folded.count_messages(0, 1);
         }
         Some(due_us) => {
             applying.folded.count_messages(1, 0);
-            let suffix = Keys::due_send_suffix(due_us, commit, ordinal);
+            let suffix = Keys::due_send_suffix(due_us, number);
             applying.change_due(DueClock::Wall, bucket, suffix, writer.as_slice(), true);
         }
     }
 }
 
 /// Forgets published messages.
-pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64, u32)]) -> Result<(), Halt> {
-    for (bucket, commit, ordinal) in messages {
-        let key = applying.keys.publish(*bucket, *commit, *ordinal);
+pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64)]) -> Result<(), Halt> {
+    for (bucket, number) in messages {
+        let key = applying.keys.publish(*bucket, *number);
         // Said twice, by a node that did not hear the first answer, it counts once.
         if applying.state.get(&key)?.is_some() {
             applying.state.delete(key);

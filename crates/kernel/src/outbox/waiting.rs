@@ -25,10 +25,10 @@ pub struct WaitingMessage {
     pub topic: Option<String>,
     /// When it is due, wall µs; none if it waits to be published.
     pub due_us: Option<u64>,
-    /// The command that sent it, or that released it when it was due.
-    pub commit: u64,
-    /// Its place among that command's messages.
-    pub ordinal: u32,
+    /// The bucket of the group that sent it.
+    pub bucket: u16,
+    /// Its number in that bucket: the one that it got when it was sent, or when it was released.
+    pub number: u64,
 }
 
 /// Waiting messages of all spaces, those to publish first; at most `limit`. Examines at most `rows_max` rows of the due
@@ -48,7 +48,7 @@ pub fn list_waiting(
             }
             let (key, value) = row?;
             let place = read_publish_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key to publish".into()))?;
-            found.push(waiting_message(&value, None, place.1, place.2)?);
+            found.push(waiting_message(&value, None, place)?);
         }
     }
     let mut looked_at = 0;
@@ -60,19 +60,19 @@ pub fn list_waiting(
                 return Ok(found);
             }
             let (key, value) = row?;
-            if let Some((at_us, Due::Send { commit, ordinal })) = read_due_suffix(&key[prefix.len()..]) {
-                found.push(waiting_message(&value, Some(at_us), commit, ordinal)?);
+            if let Some((at_us, Due::Send { number })) = read_due_suffix(&key[prefix.len()..]) {
+                found.push(waiting_message(&value, Some(at_us), (bucket, number))?);
             }
         }
     }
     Ok(found)
 }
 
-fn waiting_message(row: &[u8], due_us: Option<u64>, commit: u64, ordinal: u32) -> Result<WaitingMessage, Halt> {
+fn waiting_message(row: &[u8], due_us: Option<u64>, (bucket, number): (u16, u64)) -> Result<WaitingMessage, Halt> {
     let stored = Stored::decode(row)?;
     let topic = match stored.send.target {
         Target::Topic { topic, .. } => Some(topic.to_owned()),
         Target::Transact(_) => None,
     };
-    Ok(WaitingMessage { source: stored.source.to_owned(), topic, due_us, commit, ordinal })
+    Ok(WaitingMessage { source: stored.source.to_owned(), topic, due_us, bucket, number })
 }

@@ -15,6 +15,7 @@ use crate::changes;
 use crate::command::Body;
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
+use crate::keys::due::DueClock;
 use crate::outbox::Stored;
 use crate::outbox::command::Target;
 use crate::outbox::send;
@@ -103,7 +104,11 @@ impl<'store> Builder<'store> {
         let shard = &mut self.shard;
         match item {
             Item::Bucket(bucket) => shard.check_bucket(*bucket),
-            Item::Message { due_us, commit, ordinal, message } => self.message(*due_us, *commit, *ordinal, message),
+            Item::Message { due_us, number, message } => self.message(*due_us, *number, message),
+            Item::MessageNumbers { bucket, last } => {
+                shard.check_bucket(*bucket)?;
+                shard.applying(|applying| applying.folded.numbers.raise(applying.state, &applying.keys, *bucket, *last))
+            }
             Item::MachineState { space, machine, group, key, value } => {
                 let mut whole = shard.keys.hosted(&shard.hosted(*space, *machine, group)?);
                 whole.extend_from_slice(key);
@@ -141,13 +146,7 @@ impl<'store> Builder<'store> {
         Ok(())
     }
 
-    fn message(
-        &mut self,
-        due_us: Option<u64>,
-        commit: u64,
-        ordinal: u32,
-        message: &Stored<'_>,
-    ) -> Result<(), BuildError> {
+    fn message(&mut self, due_us: Option<u64>, number: u64, message: &Stored<'_>) -> Result<(), BuildError> {
         if let Target::Transact(body) = message.send.target
             && !matches!(Body::decode(body), Ok(Body::Transact(_)))
         {
@@ -155,8 +154,21 @@ impl<'store> Builder<'store> {
         }
         let catalogue = &self.shard.contracts.catalogue;
         let bucket = catalogue.bucket_here(catalogue.space(message.space)?, message.source)?;
+        let key = match due_us {
+            None => self.shard.keys.publish(bucket, number),
+            Some(due_us) => {
+                let mut key = self.shard.keys.due_prefix(DueClock::Wall, bucket);
+                key.extend_from_slice(&Keys::due_send_suffix(due_us, number));
+                key
+            }
+        };
+        self.shard.absent(&key, "a message of", message.source)?;
+        if number == 0 {
+            return Err(BuildError::Refused(format!("a message of {:?} has the number 0", message.source)));
+        }
         self.shard.applying(|applying| {
-            send::put_waiting(applying, bucket, due_us, commit, ordinal, message);
+            applying.folded.numbers.raise(applying.state, &applying.keys, bucket, number)?;
+            send::put_waiting(applying, bucket, due_us, number, message);
             Ok(())
         })
     }

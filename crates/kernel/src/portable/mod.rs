@@ -39,12 +39,17 @@ macro_rules! items {
             Message {
                 /// When it is due; none if it waits to be published.
                 due_us: Option<u64>,
-                /// The command that sent it, or that released it when it was due.
-                commit: u64,
-                /// Its place among that command's messages.
-                ordinal: u32,
+                /// Its number in the bucket of its source.
+                number: u64,
                 /// The message.
                 message: Stored<'row>,
+            },
+            /// The last number that a bucket has given to a message, if no message has it or a higher one.
+            MessageNumbers {
+                /// The bucket.
+                bucket: u16,
+                /// The number.
+                last: u64,
             },
             /// A row of a user's machine.
             MachineState {

@@ -19,7 +19,7 @@ use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
 use crate::keys::messages::read_publish_key;
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
 use crate::keys::things::OwnedId;
-use crate::outbox::Stored;
+use crate::outbox::{Stored, numbers};
 
 /// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out. Returns the damaged ranges
 /// that it met: things in them are missing.
@@ -49,8 +49,10 @@ fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E
             things(walk, bucket, space, branch)?;
         }
     }
-    due(walk, bucket)?;
-    published(walk, bucket)?;
+    let mut highest = 0;
+    due(walk, bucket, &mut highest)?;
+    published(walk, bucket, &mut highest)?;
+    message_numbers(walk, bucket, highest)?;
     machine_states(walk, bucket)
 }
 
@@ -88,38 +90,48 @@ macro_rules! walks {
 
 with_contracts!(walks);
 
-/// Scheduled work that no thing mentions.
-fn due<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+/// Scheduled work that no thing mentions. Raises `highest` to the numbers of the messages in it.
+fn due<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64) -> Result<(), E> {
     let prefix = walk.keys.due_prefix(DueClock::Wall, bucket);
     walk.rows(&KeyRange::prefix(&prefix), |walk, key, row| {
         let (at_us, due) = read_due_suffix(&key[prefix.len()..]).ok_or_else(|| foreign("what is due"))?;
         match due {
-            Due::Send { commit, ordinal } => message(walk, Some(at_us), commit, ordinal, row),
+            Due::Send { number } => message(walk, Some(at_us), number, row, highest),
             Due::Thing(of, id) if walk.is_live(&id) => due_things(walk, of, &id, at_us),
             Due::Thing(..) | Due::Session(_) => Ok(()),
         }
     })
 }
 
-fn published<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+fn published<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64) -> Result<(), E> {
     walk.rows(&KeyRange::prefix(&walk.keys.publish_prefix(bucket)), |walk, key, row| {
-        let (_, commit, ordinal) = read_publish_key(key).ok_or_else(|| foreign("messages"))?;
-        message(walk, None, commit, ordinal, row)
+        let (_, number) = read_publish_key(key).ok_or_else(|| foreign("messages"))?;
+        message(walk, None, number, row, highest)
     })
+}
+
+/// The last number of a bucket, unless its messages show it.
+fn message_numbers<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: u64) -> Result<(), E> {
+    let row = walk.floor(&walk.keys.message_numbers(bucket))?;
+    match row.map_or(Ok(0), |row| numbers::decode(&row))? {
+        last if last > highest => (walk.take)(&Item::MessageNumbers { bucket, last }),
+        _ => Ok(()),
+    }
 }
 
 fn message<E: From<Halt>>(
     walk: &mut Walking<'_, E>,
     due_us: Option<u64>,
-    commit: u64,
-    ordinal: u32,
+    number: u64,
     row: &[u8],
+    highest: &mut u64,
 ) -> Result<(), E> {
     let message = Stored::decode(row)?;
     if !walk.includes(message.space) {
         return Ok(());
     }
-    (walk.take)(&Item::Message { due_us, commit, ordinal, message })
+    *highest = number.max(*highest);
+    (walk.take)(&Item::Message { due_us, number, message })
 }
 
 fn machine_states<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {

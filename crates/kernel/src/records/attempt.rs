@@ -183,7 +183,7 @@ fn end_attempt(
             return Ok(Err(rejection));
         }
         let version = store(applying, record, before, after, Reason::Exhausted)?;
-        sweep(applying, record, declared, Sweep::Exhausted, attempt);
+        sweep(applying, record, declared, Sweep::Exhausted, attempt)?;
         return Ok(Ok(OpOutcome::Exhausted { version }));
     }
     let pause_us = micros(declared.definition.backoff.after(after.numbers.failures.into()));
@@ -191,7 +191,7 @@ fn end_attempt(
     after.numbers.state = FIRST_STATE;
     let version = store(applying, record, before, after, reason)?;
     if reason != Reason::Failed {
-        sweep(applying, record, declared, Sweep::Rescued, attempt);
+        sweep(applying, record, declared, Sweep::Rescued, attempt)?;
     }
     Ok(Ok(OpOutcome::Retried { version, pause_us }))
 }

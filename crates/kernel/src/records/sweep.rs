@@ -1,6 +1,7 @@
 //! Messages that nobody sends: a record was rescued, or its attempts are used up.
 
 use contract::records::sweep_message;
+use session::Halt;
 
 use crate::catalogue::Declared;
 use crate::context::Applying;
@@ -23,15 +24,15 @@ pub(super) fn sweep(
     declared: &Declared,
     sweep: Sweep,
     attempt: u64,
-) {
+) -> Result<(), Halt> {
     let (topic, reason) = match sweep {
         Sweep::Rescued => (&declared.definition.rescued_to, "rescued"),
         Sweep::Exhausted => (&declared.definition.exhausted_to, "exhausted"),
     };
     let Some(topic) = topic else {
-        return;
+        return Ok(());
     };
     let payload = sweep_message(record.group, record.name, attempt, reason);
     let message = Send { target: Target::Topic { topic, payload: payload.as_bytes() }, after_us: None };
-    send::put(applying, record, &message);
+    send::put(applying, record, &message)
 }

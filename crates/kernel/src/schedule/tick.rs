@@ -66,7 +66,7 @@ fn step(
     steps_max: u32,
 ) -> Result<u32, Halt> {
     match due {
-        Due::Send { commit, ordinal } => deliver(applying, bucket, at_us, *commit, *ordinal).map(|()| 1),
+        Due::Send { number } => deliver(applying, bucket, at_us, *number).map(|()| 1),
         Due::Session(session) => give_back(applying, bucket, at_us, *session, steps_max),
         Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
     }

@@ -9,9 +9,9 @@ use crate::changes::{Filter, changes_after};
 use crate::command::{Body, Op};
 use crate::keys::messages::read_publish_key;
 use crate::names::InGroup;
-use crate::outbox::Stored;
 use crate::outbox::command::{Send, Target};
 use crate::outbox::waiting::{list_waiting, waiting};
+use crate::outbox::{Stored, numbers};
 
 const SENT: Separators = Separators { head_and_ops: " then", list: '&' };
 
@@ -53,13 +53,43 @@ impl Stage {
         joined(shown)
     }
 
+    /// The numbers of the messages that wait, by the groups that sent them, and the last one given in their bucket.
+    pub(super) fn message_numbers(&self) -> String {
+        let (view, keys) = (self.view(), self.kernel.keys());
+        let last_of =
+            |bucket| view.get(&keys.message_numbers(bucket)).unwrap().map(|row| numbers::decode(&row).unwrap());
+        let found = list_waiting(&*view, &keys, self.kernel.catalogue(), MANY, MANY).unwrap();
+        let numbered = |bucket, is_due| {
+            let of_bucket = found.iter().filter(move |message| message.bucket == bucket);
+            let listed = of_bucket.filter(move |message| message.due_us.is_some() == is_due);
+            listed.map(|message| message.number.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let mut shown = Vec::new();
+        for bucket in self.kernel.catalogue().buckets_here() {
+            let Some(last) = last_of(bucket) else { continue };
+            let lists = [(numbered(bucket, false), " to publish"), (numbered(bucket, true), " due")];
+            let lists = lists.into_iter().filter(|(numbers, _)| !numbers.is_empty());
+            let lists = lists.map(|(numbers, what)| numbers + what).chain([format!("last {last}")]);
+            let source = self.group_in(bucket);
+            shown.push(format!("{source}: {}", lists.collect::<Vec<_>>().join(", ")));
+        }
+        joined(shown)
+    }
+
+    /// The group of one letter that a bucket of the first space has.
+    fn group_in(&self, bucket: u16) -> char {
+        let buckets = self.kernel.catalogue().buckets;
+        let of = |letter: &char| buckets.of_group(b"default", letter.to_string().as_bytes()) == bucket;
+        "ghijklmnop".chars().find(of).unwrap()
+    }
+
     /// Tells the store that a broker has taken everything.
     pub(super) fn published(&mut self) -> String {
         let messages = self.to_publish().into_iter().map(|(number, _)| number).collect();
         self.propose(&Body::Published(messages))
     }
 
-    fn to_publish(&self) -> Vec<((u16, u64, u32), String)> {
+    fn to_publish(&self) -> Vec<((u16, u64), String)> {
         let (view, keys) = (self.view(), self.kernel.keys());
         let mut found = Vec::new();
         for bucket in 0..self.kernel.catalogue().buckets.count() {

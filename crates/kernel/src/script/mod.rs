@@ -12,7 +12,7 @@
 //! branch draft      drop draft       on draft        space other      in space other
 //! in g [fence a #1] [if GUARD, GUARD]: OP, OP        in no group: OP, OP
 //! send [after 10s] in h [fence a #1] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]
-//! messages          published        changes since c3                    rows, rows of records, rows of runs
+//! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs
 //! ```
 //!
 //! `cells`, `records`, `runs` and `catalogue` list the words of each contract.

@@ -1,15 +1,21 @@
-//! What holds at the end of every script: what the store derives from records and runs matches them.
+//! What holds at the end of every script: what the store derives from records, runs and
+//! messages matches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::runs::RunSnapshot;
-use kv::{Key, Order};
+use kv::{Key, KeyRange, Order};
 
 use super::Stage;
+use crate::MessageCounts;
 use crate::keys::Kind;
+use crate::keys::due::{Due, DueClock, read_due_suffix};
+use crate::keys::messages::read_publish_key;
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::QueueId;
 use crate::keys::things::read_thing_key;
+use crate::outbox::numbers;
+use crate::outbox::waiting::waiting;
 use crate::records::counts::count_states;
 use crate::records::fields::FieldReader;
 use crate::records::index::sort_key;
@@ -28,6 +34,31 @@ impl Stage {
                 self.assert_runs_sound(space, branch);
             }
         }
+        self.assert_messages_sound();
+    }
+
+    /// R6: as many messages wait as are counted, and their numbers are different ones that their bucket has given.
+    fn assert_messages_sound(&self) {
+        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
+        let mut counted = MessageCounts::default();
+        for bucket in catalogue.buckets_here() {
+            let row = view.get(&keys.message_numbers(bucket)).unwrap();
+            let last = row.map_or(0, |row| numbers::decode(&row).unwrap());
+            let mut given = BTreeSet::new();
+            let mut note = |number: u64| assert!((1..=last).contains(&number) && given.insert(number), "R6: {number}");
+            let due = keys.due_prefix(DueClock::Wall, bucket);
+            for row in view.scan(&KeyRange::prefix(&due), Order::Ascending) {
+                if let Some((_, Due::Send { number })) = read_due_suffix(&row.unwrap().0[due.len()..]) {
+                    note(number);
+                    counted.due += 1;
+                }
+            }
+            for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
+                note(read_publish_key(&row.unwrap().0).unwrap().1);
+                counted.publish += 1;
+            }
+        }
+        assert_eq!(waiting(&*view, &keys).unwrap(), counted, "R6: counts");
     }
 
     /// R5: the counts and the declared indexes say what the records say.

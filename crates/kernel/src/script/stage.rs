@@ -150,6 +150,7 @@ impl Stage {
             ["next", prefix, options @ ..] => self.next(prefix, options),
             ["messages"] => self.messages(),
             ["published"] => self.published(),
+            ["numbers"] => self.message_numbers(),
             ["changes", "since", commit] => self.changes_since(commit),
             ["in", ..] => self.transact(statement),
             _ => {

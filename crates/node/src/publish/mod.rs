@@ -1,7 +1,7 @@
 //! Publishing: sends messages to brokers in the order they were sent, after their commit.
 //!
 //! A message waits in the store until its broker has taken it and that is committed. After a crash in between, the
-//! broker sees it again, with the same number: a broker that remembers the highest number of each source takes each
+//! broker sees it again, with the same number: a broker that remembers the highest number of each bucket takes each
 //! message once.
 
 mod publisher;
@@ -18,7 +18,7 @@ pub struct Message<'message> {
     pub payload: &'message [u8],
     /// The group that sent it.
     pub source: &'message str,
-    /// Its number, which rises with every message of its source.
+    /// Its number, which rises with every message that is published from the bucket of its source.
     pub number: MessageNumber,
 }
 
@@ -29,20 +29,20 @@ impl<'message> Message<'message> {
     }
 }
 
-/// The number of a message.
+/// The number of a message: unique in its store, and rising in each bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageNumber {
-    /// The command that sent it, or that released it when it was due.
-    pub commit: u64,
-    /// Its place among that command's messages.
-    pub ordinal: u32,
+    /// The bucket of the group that sent it. A group stays in its bucket, and a bucket has many groups.
+    pub bucket: u16,
+    /// Its number among the messages of that bucket. Numbers can be skipped.
+    pub number: u64,
 }
 
 /// A broker.
 ///
 /// # Duties
 /// - When [`publish`](Self::publish) returns, the message is as safe as the broker makes it.
-/// - A message of a source whose number is not above the last one taken from that source was taken before.
+/// - A message whose number is not above the last one taken from the same bucket was taken before.
 pub trait Publish: Send + Sync + 'static {
     /// Takes a message. After an error it is retried after a pause; later messages wait.
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError>;

@@ -103,8 +103,12 @@ with_contracts!(items);
 /// The kind and the line of what belongs to no contract.
 fn of_nobody(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
     Ok(match item {
-        Item::Message { due_us, commit, ordinal, message: stored } => {
-            (kinds::MESSAGE, message(catalogue, *due_us, *commit, *ordinal, stored)?)
+        Item::Message { due_us, number, message: stored } => {
+            (kinds::MESSAGE, message(catalogue, *due_us, *number, stored)?)
+        }
+        Item::MessageNumbers { bucket, last } => {
+            let line = Line::new(kinds::MESSAGE_NUMBERS).number("bucket", *bucket).number("last", *last);
+            (kinds::MESSAGE_NUMBERS, line)
         }
         Item::MachineState { space, machine, group, key, value } => {
             let line = Line::new(kinds::MACHINE_STATE).text("space", space_name(catalogue, *space)?);
@@ -155,18 +159,17 @@ fn space_name(catalogue: &Catalogue, space: u32) -> Result<&str, Halt> {
     }
 }
 
-fn message(
-    catalogue: &Catalogue,
-    due_us: Option<u64>,
-    commit: u64,
-    ordinal: u32,
-    stored: &Stored<'_>,
-) -> Result<Line, Halt> {
+/// The number of a message is two members of its line, of which the second has its lower bits.
+pub(crate) const ORDINAL_BITS: u32 = 32;
+
+fn message(catalogue: &Catalogue, due_us: Option<u64>, number: u64, stored: &Stored<'_>) -> Result<Line, Halt> {
+    // Before buckets had numbers, a message had those of its commit and of its place there. Both halves sort alike.
+    let (commit, ordinal) = (number >> ORDINAL_BITS, number & u64::from(u32::MAX));
     let line = Line::new(kinds::MESSAGE)
         .text("space", space_name(catalogue, stored.space)?)
         .number("branch_number", stored.branch)
         .text("source", stored.source)
-        .number("commit", commit)
+        .number_unless_zero("commit", commit)
         .number("ordinal", ordinal)
         .number_if("due_us", due_us)
         .number_if("after_us", stored.send.after_us);

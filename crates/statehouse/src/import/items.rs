@@ -7,6 +7,7 @@ use kernel::{Catalogue, Send, Target};
 
 use super::object::{Object, Wrong};
 use crate::export::kinds;
+use crate::export::lines::ORDINAL_BITS;
 use crate::with_contracts;
 
 /// Why a line could not be put.
@@ -57,6 +58,10 @@ with_contracts!(things);
 fn of_nobody(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Result<(), Unput> {
     match kind {
         kinds::MESSAGE => message(builder, line),
+        kinds::MESSAGE_NUMBERS => {
+            let (bucket, last) = (line.number("bucket")?, line.number("last")?);
+            Ok(builder.put(&Item::MessageNumbers { bucket, last })?)
+        }
         kinds::MACHINE_STATE => {
             let (space, group) = (space_of(builder.catalogue(), line)?, line.text("group")?);
             let (key, value) = (line.octets("key")?, line.octets("value")?);
@@ -98,8 +103,10 @@ fn message(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
     let send = Send { target, after_us: line.number_if("after_us")? };
     let message = Stored { space, branch: line.number("branch_number")?, source: line.text("source")?, send };
     let due_us = line.number_if("due_us")?;
-    let (commit, ordinal) = (line.number("commit")?, line.number("ordinal")?);
-    Ok(builder.put(&Item::Message { due_us, commit, ordinal, message })?)
+    // Half of the number each, so that neither runs into the other.
+    let (commit, ordinal): (u32, u32) = (line.number_or_zero("commit")?, line.number("ordinal")?);
+    let number = u64::from(commit) << ORDINAL_BITS | u64::from(ordinal);
+    Ok(builder.put(&Item::Message { due_us, number, message })?)
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use super::{Message, MessageNumber, Publish, PublishError};
 
 /// Appends each message once to a file, and syncs it before the message leaves the store.
 ///
-/// A line is `{"topic":…,"source":…,"commit":…,"ordinal":…,"payload":…}`; a payload that is not UTF-8 is `{"hex":"…"}`.
-/// A line cut short by a crash is removed when the file is opened again.
+/// A line is `{"topic":…,"source":…,"bucket":…,"number":…,"payload":…}`; a payload that is not UTF-8 is `{"hex":"…"}`.
+/// A line cut short by a crash is removed when the file is opened again. A line of an earlier release has a `commit` and
+/// an `ordinal` instead of the bucket and the number; it stays as it is.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -31,7 +32,8 @@ struct State {
     file: File,
     /// Where the last whole line ends.
     end: u64,
-    taken: BTreeMap<String, MessageNumber>,
+    /// The last number taken from each bucket.
+    taken: BTreeMap<u16, u64>,
 }
 
 impl FileBroker {
@@ -43,9 +45,9 @@ impl FileBroker {
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let mut taken = BTreeMap::new();
         for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let (source, number) =
+            let number =
                 read_line(line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line is not a message"))?;
-            taken.insert(source, number);
+            taken.extend(number.map(|number| (number.bucket, number.number)));
         }
         file.set_len(whole as u64)?;
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -56,10 +58,15 @@ impl FileBroker {
     }
 }
 
-fn read_line(line: &[u8]) -> Option<(String, MessageNumber)> {
+/// The number in a line; `Some(None)` for a line of an earlier release, whose numbers were others.
+fn read_line(line: &[u8]) -> Option<Option<MessageNumber>> {
     let line: serde_json::Value = serde_json::from_slice(line).ok()?;
-    let ordinal = u32::try_from(line["ordinal"].as_u64()?).ok()?;
-    Some((line["source"].as_str()?.to_owned(), MessageNumber { commit: line["commit"].as_u64()?, ordinal }))
+    line["source"].as_str()?;
+    let member = |name: &str| line[name].as_u64();
+    let Some(bucket) = member("bucket") else {
+        return member("commit").and(member("ordinal")).map(|_| None);
+    };
+    Some(Some(MessageNumber { bucket: u16::try_from(bucket).ok()?, number: member("number")? }))
 }
 
 fn write_line(message: &Message<'_>) -> String {
@@ -71,15 +78,16 @@ fn write_line(message: &Message<'_>) -> String {
             format!(r#"{{"hex":"{hex}"}}"#)
         }
     };
-    let MessageNumber { commit, ordinal } = message.number;
+    let MessageNumber { bucket, number } = message.number;
     let (topic, source) = (text(message.topic), text(message.source));
-    format!(r#"{{"topic":{topic},"source":{source},"commit":{commit},"ordinal":{ordinal},"payload":{payload}}}"#) + "\n"
+    format!(r#"{{"topic":{topic},"source":{source},"bucket":{bucket},"number":{number},"payload":{payload}}}"#) + "\n"
 }
 
 impl Publish for FileBroker {
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.taken.get(message.source).is_some_and(|last| *last >= message.number) {
+        let MessageNumber { bucket, number } = message.number;
+        if state.taken.get(&bucket).is_some_and(|last| *last >= number) {
             return Ok(());
         }
         let line = write_line(message);
@@ -89,7 +97,7 @@ impl Publish for FileBroker {
         let written = written.and_then(|()| state.file.sync_data());
         written.map_err(|error| PublishError { topic: message.topic.to_owned(), reason: error.to_string() })?;
         state.end += line.len() as u64;
-        state.taken.insert(message.source.to_owned(), message.number);
+        state.taken.insert(bucket, number);
         Ok(())
     }
 }
@@ -98,29 +106,33 @@ impl Publish for FileBroker {
 mod tests {
     use super::*;
 
-    fn message<'message>(payload: &'message [u8], commit: u64) -> Message<'message> {
-        Message::new("t", payload, "s", MessageNumber { commit, ordinal: 0 })
+    fn message<'message>(payload: &'message [u8], bucket: u16, number: u64) -> Message<'message> {
+        Message::new("t", payload, "s", MessageNumber { bucket, number })
     }
 
     #[test]
     fn a_message_is_in_the_file_once_and_a_torn_line_is_not() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("messages");
+        let earlier = r#"{"topic":"t","source":"s","commit":9,"ordinal":9,"payload":"of an earlier release"}"#;
+        std::fs::write(&path, format!("{earlier}\n")).expect("a file");
         let broker = FileBroker::open(&path).expect("open");
-        for commit in [1, 2, 2, 1] {
-            broker.publish(&message(b"a\nb", commit)).expect("publish");
+        for number in [1, 2, 2, 1] {
+            broker.publish(&message(b"a\nb", 7, number)).expect("publish");
         }
         drop(broker);
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("open");
         file.write_all(br#"{"topic":"t","sour"#).expect("a torn line");
         drop(file);
         let broker = FileBroker::open(&path).expect("reopen");
-        broker.publish(&message(b"again", 2)).expect("publish");
-        broker.publish(&message(&[0xff], 3)).expect("publish");
+        broker.publish(&message(b"again", 7, 2)).expect("publish");
+        broker.publish(&message(b"another", 8, 1)).expect("a group of another space has the same name");
+        broker.publish(&message(&[0xff], 7, 3)).expect("publish");
         let text = std::fs::read_to_string(&path).expect("read");
-        let numbers: Vec<_> =
-            text.lines().map(|line| read_line(line.as_bytes()).expect("a message").1.commit).collect();
-        assert_eq!(numbers, [1, 2, 3]);
+        let numbers = text.lines().filter_map(|line| read_line(line.as_bytes()).expect("a message"));
+        let numbers: Vec<_> = numbers.map(|number| (number.bucket, number.number)).collect();
+        assert_eq!(numbers, [(7, 1), (7, 2), (8, 1), (7, 3)]);
+        assert!(text.starts_with(earlier) && FileBroker::open(directory.path()).is_err(), "{text}");
         assert!(text.ends_with("\"payload\":{\"hex\":\"ff\"}}\n"), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Message, MessageNumber, Publish, PublishError};
+use super::{Message, Publish, PublishError};
 
 /// Queues in memory. Their content is lost with the process.
 ///
@@ -27,7 +27,8 @@ pub struct MemoryBroker {
 #[derive(Default)]
 struct State {
     topics: BTreeMap<String, VecDeque<Vec<u8>>>,
-    taken: BTreeMap<String, MessageNumber>,
+    /// The last number taken from each bucket.
+    taken: BTreeMap<u16, u64>,
 }
 
 impl MemoryBroker {
@@ -47,11 +48,11 @@ impl MemoryBroker {
 impl Publish for MemoryBroker {
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError> {
         let mut state = self.lock();
-        let last = state.taken.get(message.source);
-        if last.is_some_and(|last| *last >= message.number) {
+        let last = state.taken.entry(message.number.bucket).or_default();
+        if *last >= message.number.number {
             return Ok(());
         }
-        state.taken.insert(message.source.to_owned(), message.number);
+        *last = message.number.number;
         state.topics.entry(message.topic.to_owned()).or_default().push_back(message.payload.to_vec());
         drop(state);
         self.arrived.notify_all();

@@ -150,11 +150,11 @@ impl Declared {
     }
 }
 
-/// Time, command and place of a message: the order in which a tick meets them; then its bucket.
-pub(crate) type MessageKey = (u64, u64, u32, u16);
+/// Time and number of a message: the order in which a tick meets them; then its bucket.
+pub(crate) type MessageKey = (u64, u64, u16);
 
-/// Bucket, command and place of a message that waits to be published.
-pub(crate) type PublishKey = (u16, u64, u32);
+/// Bucket and number of a message that waits to be published.
+pub(crate) type PublishKey = (u16, u64);
 
 /// Order and time of what can be claimed.
 pub(crate) type Place = (i64, u64);
@@ -210,6 +210,8 @@ pub(crate) struct Reference {
     pub(crate) floors: BTreeMap<u16, Floor>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
+    /// The last number that each bucket has given to a message.
+    pub(crate) numbers: BTreeMap<u16, u64>,
     /// Where each queue stands in the queue above it, and where its own rows begin.
     pub(crate) lanes: BTreeMap<LaneKey, Lane>,
     pub(crate) wall_us: u64,
@@ -232,8 +234,6 @@ pub(crate) struct Reference {
     pub(crate) executed: BTreeSet<(u64, u64)>,
     /// Whether there ever was a session.
     pub(crate) had_sessions: bool,
-    /// Messages that the command has sent.
-    ordinal: u32,
     /// What the command has changed, as it was before.
     undo: Vec<Undo>,
 }
@@ -244,6 +244,7 @@ enum Undo {
     Floor(u16, Option<Floor>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
+    Number(u16, Option<u64>),
     Lane(LaneKey, Option<Lane>),
     Run(Id, RunUndo),
     Push,
@@ -283,13 +284,13 @@ impl Reference {
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),
+            numbers: BTreeMap::new(),
             lanes: BTreeMap::new(),
             wall_us: 0,
             cluster_us: 0,
             corrections_left: CORRECTIONS_MAX,
             commit: 0,
             revision: 1,
-            ordinal: 0,
             undo: Vec::new(),
         };
         reference.add_default_space();
@@ -341,6 +342,7 @@ impl Reference {
                 Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
                 Undo::Message(key, before) => restore(&mut self.messages, key, before),
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
+                Undo::Number(bucket, before) => restore(&mut self.numbers, bucket, before),
                 Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
                 Undo::Run(id, undo) => self.undo_run(&id, undo),
                 Undo::Push => drop(self.pushes.pop()),

@@ -27,8 +27,8 @@ fn messages_of_one_group_are_applied_in_the_order_they_were_sent() {
         "in g: send in h then put x n=1, send in h then put x n=2; in g: send in h then put x n=3; \
          in g: send after 5s in h then put x n=5; in g: send after 4s in h then put x n=4; tick; read h/x; advance 9s; tick; \
          read h/x; changes since c5",
-        "sent, sent; sent; sent; sent; v3 n=3; v5 n=5; record h/x written v4, message g delivered v4, record h/x written v5, \
-         message g delivered v3",
+        "sent, sent; sent; sent; sent; v3 n=3; v5 n=5; record h/x written v4, message g delivered v5, record h/x written v5, \
+         message g delivered v4",
     );
 }
 
@@ -75,8 +75,8 @@ fn a_message_is_refused_when_it_is_applied_and_then_dropped() {
     check(
         "in g: send in h if record x exists then put y & set c 1, send in h then put y & update x n=1, send in h then put z; \
          tick; scan; messages; changes since c1; tick; scan",
-        "sent, sent, sent; h/z; none; message g refused v1, message g refused v1, record h/z written v1, \
-         message g delivered v1; h/z",
+        "sent, sent, sent; h/z; none; message g refused v1, message g refused v2, record h/z written v1, \
+         message g delivered v3; h/z",
     );
 }
 
@@ -114,6 +114,18 @@ fn a_timed_message_follows_all_that_were_sent_before_it_was_due() {
         "in g: publish t late after 5s; in g: publish t now; messages; advance 5s; in g: publish t later; tick; messages; \
          published; messages",
         "sent; sent; g to t: now, g to t at 5s; sent; g to t: now, g to t: later, g to t: late; none",
+    );
+}
+
+#[test]
+fn numbers_rise_in_the_order_of_release_and_go_on_after_a_refusal_a_restart_and_an_image() {
+    check(
+        "in g: publish t late after 5s; in g: publish t now; numbers; in g: publish t no, update a x=1; numbers; advance 5s; tick; \
+         numbers; published; numbers; restart; in g: publish t p; published; image; in g: publish t q; in g: send in g then put a; \
+         numbers; tick; numbers",
+        "sent; sent; g: 2 to publish, 1 due, last 2; there is no record \"a\" [SH-1013]; g: 2 to publish, 1 due, last 2; \
+         g: 2, 3 to publish, last 3; g: last 3; sent; same bytes; sent; sent; g: 5 to publish, 6 due, last 6; \
+         g: 5 to publish, last 6",
     );
 }
 

@@ -90,7 +90,7 @@ fn a_message_appends_to_a_run_of_another_group() {
          send in h then append r k3 X expect 2, send after 5s in h then close r; tick; events h/r; advance 5s; tick; append h/r k4 X; \
          changes since c2",
         "r 1, sent; 1 X, 2 X of 2; sent, sent, sent; 1 X, 2 X, 3 X of 3; run \"r\" is closed at sequence 3 [SH-3005]; \
-         message g refused v3, run h/r written v3, message g delivered v3, run h/r finished v3, message g delivered v3",
+         message g refused v2, run h/r written v3, message g delivered v3, run h/r finished v3, message g delivered v4",
     );
 }
 

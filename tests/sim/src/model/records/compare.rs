@@ -1,5 +1,7 @@
 //! Compares what a store holds with the reference, by every read of records there is.
 
+use std::collections::BTreeMap;
+
 use contract::records::filter::{Filter, Test};
 use contract::{NameInGroup, Value};
 use kernel::Target;
@@ -8,7 +10,8 @@ use kernel::keys::due::{Due, DueClock, read_due_suffix};
 use kernel::keys::messages::read_publish_key;
 use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
-use kernel::outbox::Stored;
+use kernel::outbox::waiting::waiting;
+use kernel::outbox::{Stored, numbers};
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
@@ -147,8 +150,8 @@ impl Both<'_> {
             let prefix = keys.due_prefix(DueClock::Wall, bucket);
             for row in self.view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
                 let (key, row) = row.map_err(text)?;
-                if let Some((at_us, Due::Send { commit, ordinal })) = read_due_suffix(&key[prefix.len()..]) {
-                    due.push(((at_us, commit, ordinal, bucket), stored(&row)?));
+                if let Some((at_us, Due::Send { number })) = read_due_suffix(&key[prefix.len()..]) {
+                    due.push(((at_us, number, bucket), stored(&row)?));
                 }
             }
             for row in self.view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
@@ -160,7 +163,17 @@ impl Both<'_> {
         let expected: Vec<_> = self.reference.messages.clone().into_iter().collect();
         same(|| "the messages on their way".into(), &due, &expected)?;
         let expected: Vec<_> = self.reference.to_publish.clone().into_iter().collect();
-        same(|| "the messages that wait to be published".into(), &publish, &expected)
+        same(|| "the messages that wait to be published".into(), &publish, &expected)?;
+        let counted = waiting(self.view, &keys).map_err(halted)?;
+        let rows = (due.len() as i64, publish.len() as i64);
+        same(|| "the number of messages that wait".into(), &(counted.due, counted.publish), &rows)?;
+        let mut numbers = BTreeMap::new();
+        for bucket in 0..self.reference.buckets.count() {
+            let row = self.view.get(&keys.message_numbers(bucket)).map_err(text)?;
+            let last = row.map(|row| numbers::decode(&row)).transpose().map_err(halted)?;
+            numbers.extend(last.map(|last| (bucket, last)));
+        }
+        same(|| "the last numbers of messages".into(), &numbers, &self.reference.numbers)
     }
 }
 

@@ -100,7 +100,8 @@ impl<'draw> Generator<'draw> {
         let count = 1 + self.random.index(8);
         let mut keys: Vec<_> = keys.into_iter().filter(|key| key.0 == bucket).take(count).collect();
         if self.random.one_in(4) {
-            keys.push((bucket, self.random.below(self.reference.commit + 1), 0));
+            let last = self.reference.numbers.get(&bucket).copied().unwrap_or(0);
+            keys.push((bucket, self.random.below(last + 2)));
         }
         // The last one may wait already without the broker having seen it.
         keys.retain(|key| !self.reference.to_publish.contains_key(key) || self.post.has_published(*key));

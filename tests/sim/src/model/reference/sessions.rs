@@ -31,7 +31,6 @@ impl Reference {
     /// Applies a command.
     pub(crate) fn apply(&mut self, drawn: &Drawn) -> Expected {
         self.commit += 1;
-        self.ordinal = 0;
         self.undo.clear();
         self.session = None;
         let expected = match (&drawn.what, drawn.sender) {

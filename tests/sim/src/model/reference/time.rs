@@ -167,20 +167,23 @@ impl Reference {
             self.publish(bucket, message);
             return;
         }
-        let key = (at_us, self.commit, self.next_ordinal(), bucket);
+        let key = (at_us, self.next_number(bucket), bucket);
         let before = self.messages.insert(key, message);
         self.undo.push(Undo::Message(key, before));
     }
 
     fn publish(&mut self, bucket: u16, message: Message) {
-        let key = (bucket, self.commit, self.next_ordinal());
+        let key = (bucket, self.next_number(bucket));
         let before = self.to_publish.insert(key, message);
         self.undo.push(Undo::Publish(key, before));
     }
 
-    fn next_ordinal(&mut self) -> u32 {
-        self.ordinal += 1;
-        self.ordinal - 1
+    fn next_number(&mut self, bucket: u16) -> u64 {
+        let before = self.numbers.get(&bucket).copied();
+        self.undo.push(Undo::Number(bucket, before));
+        let next = before.unwrap_or(0) + 1;
+        self.numbers.insert(bucket, next);
+        next
     }
 
     /// Tells whoever the type says what became of a record.
@@ -195,7 +198,7 @@ impl Reference {
         let message = self.messages.remove(&key).expect("it was just found");
         self.undo.push(Undo::Message(key, Some(message.clone())));
         match &message.to {
-            To::Topic(..) => self.publish(key.3, message),
+            To::Topic(..) => self.publish(key.2, message),
             To::Group(body) => {
                 let Ok(Body::Transact(transact)) = Body::decode(body) else {
                     panic!("a message that is no transaction was let through");
