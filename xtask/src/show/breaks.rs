@@ -184,6 +184,18 @@ pub(super) const BREAKS: &[Part] = &[
         "    delete_some(applying.state, &applying.keys.rows_of_branch(Kind::Ready, bucket, space, branch))\n",
         "    Ok(())\n",
     ),
+    Part {
+        figure: "breaks.a-shard-writes-what-is-not-its-own",
+        goal: 1,
+        unit: "found",
+        each: 1,
+        does: Does::Break(Break {
+            file: "crates/kernel/src/catalogue/mod.rs",
+            from: "match self.here.contains(bucket) {",
+            to: "match self.here.contains(bucket) || bucket > 0 {",
+            noticed_by: "two-shards --seconds 3",
+        }),
+    },
 ];
 
 /// Breaks the product in a copy and runs the program; whether it noticed.
