@@ -65,8 +65,8 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
-/// Makes what polls wait for; returns the session.
-fn prepare(client: &Client) -> String {
+/// Makes what polls wait for; returns the session and its secret.
+fn prepare(client: &Client) -> [String; 2] {
     let send = |request: Request| {
         let response = client.send(&request).expect("an answer");
         assert!(response.is_success(), "{} {}: {}", request.method, request.path, response.text());
@@ -79,12 +79,12 @@ fn prepare(client: &Client) -> String {
             r#"{"eventType":"Progress","idempotencyKey":"1","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#;
         send(Request::post(format!("/v1/runs/run-{run}/events")).body(event));
     }
-    let session = send(Request::post("/v1/sessions").body(r#"{"timeout":"1h"}"#)).json();
-    session["session"].as_str().expect("its number").to_owned()
+    let opened = send(Request::post("/v1/sessions").body(r#"{"timeout":"1h"}"#)).json();
+    ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned())
 }
 
 /// Waits for something that does not come.
-fn poll(client: &Client, session: &str, number: u64, wait: Duration) {
+fn poll(client: &Client, [session, secret]: &[String; 2], number: u64, wait: Duration) {
     let wait = format!("{}ms", wait.as_millis());
     let claim = |what: String| Request::post("/v1/claims").body(format!(r#"{{{what},"worker":"w","wait":"{wait}"}}"#));
     let request = match number % 5 {
@@ -92,7 +92,9 @@ fn poll(client: &Client, session: &str, number: u64, wait: Duration) {
         1 => claim(format!(r#""name":"{HELD}""#)),
         2 => Request::get(format!("/v1/runs/run-{}/events", number % RUNS)).query("after", 1).query("follow", &wait),
         3 => Request::get("/v1/changes").query("prefix", format!("things.{number}")).query("follow", &wait),
-        _ => Request::get(format!("/v1/sessions/{session}/pushes")).query("wait", &wait),
+        _ => Request::get(format!("/v1/sessions/{session}/pushes"))
+            .query("wait", &wait)
+            .header("statehouse-session-secret", secret),
     };
     let response = client.send(&request).expect("an answer");
     // A record that somebody holds is refused, at the end.

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use statehouse::records::{FieldSwapped, Put};
-use statehouse::sessions::{Session, SessionOptions};
+use statehouse::sessions::{Session, SessionCredentials, SessionOptions, SessionSecret};
 use statehouse::{Options, Records, Statehouse};
 use testkit::arguments::Arguments;
 use testkit::random::Random;
@@ -66,11 +66,13 @@ pub fn run(arguments: &Arguments) -> Report {
     put_records(&house);
     let started = Instant::now();
     let ids = create(&house, sessions);
+    keep_secrets(&with, &ids);
+    keep_secrets(&without, &[]);
     println!("{sessions} sessions after {:.1} s", started.elapsed().as_secs_f64());
     fill(&house, &ids);
     println!("{ANSWERS} answers each after {:.1} s", started.elapsed().as_secs_f64());
     println!("resident of the process that made them: {} MiB", resident_bytes() >> 20);
-    let status = house.sessions().status(ids[0]).expect("status").expect("a session");
+    let status = house.sessions().status(ids[0].session).expect("status").expect("a session");
     assert_eq!(status.answers as u64, ANSWERS, "all are stored");
     let full = settled_bytes(&house);
     println!("and flushed: {} MiB, the store {:.1} MiB", resident_bytes() >> 20, mebibytes(full));
@@ -88,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Report {
         freed = settled_bytes(&house);
         println!("the store after {rounds} more requests of each: {:.1} MiB", mebibytes(freed));
     }
-    let status = house.sessions().status(ids[0]).expect("status").expect("a session");
+    let status = house.sessions().status(ids[0].session).expect("status").expect("a session");
     close(&house);
 
     let mut report = Report::new("sessions");
@@ -139,7 +141,7 @@ fn from_many<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Ve
     })
 }
 
-fn create(house: &Statehouse, sessions: u64) -> Vec<u64> {
+fn create(house: &Statehouse, sessions: u64) -> Vec<SessionCredentials> {
     let options = SessionOptions::default().timeout(SESSION_TIME);
     let numbers: Vec<u64> = (0..sessions).collect();
     from_many(&numbers, |_| house.sessions().create(options.clone()).expect("a session"))
@@ -153,23 +155,23 @@ fn ask(records: &Records, record: u64) {
     }
 }
 
-fn resume(house: &Statehouse, session: u64) -> Session {
+fn resume(house: &Statehouse, session: &SessionCredentials) -> Session {
     house.sessions().resume(session, ANSWERS + 1).expect("it is alive")
 }
 
 /// Sends the requests whose answers are waited for.
-fn fill(house: &Statehouse, ids: &[u64]) {
+fn fill(house: &Statehouse, ids: &[SessionCredentials]) {
     from_many(ids, |id| {
-        let session = resume(house, *id);
+        let session = resume(house, id);
         for request in 1..=ANSWERS {
-            ask(&session.request(request, 1).records(), id * ANSWERS + request);
+            ask(&session.request(request, 1).records(), id.session * ANSWERS + request);
         }
     });
 }
 
 /// One more request of each, which waits for none of those before.
-fn ask_once_more(house: &Statehouse, ids: &[u64], request: u64) {
-    from_many(ids, |id| ask(&resume(house, *id).request(request, request).records(), *id + request));
+fn ask_once_more(house: &Statehouse, ids: &[SessionCredentials], request: u64) {
+    from_many(ids, |id| ask(&resume(house, id).request(request, request).records(), id.session + request));
 }
 
 /// What a process takes that opens the directory and keeps all its sessions alive.
@@ -189,13 +191,14 @@ fn measure(path: &Path, seconds: u64) -> Taken {
 
 /// The process that is measured. It says its resident bytes and its part of a core.
 pub fn child(arguments: &Arguments) -> ExitCode {
-    let house = open(Path::new(arguments.text("directory").expect("--directory")));
+    let path = Path::new(arguments.text("directory").expect("--directory"));
+    let house = open(path);
     let length = Duration::from_secs(arguments.number("seconds", 1));
-    let ids = all_sessions(&house);
+    let ids = kept_secrets(path);
     let numbers: Vec<u64> = (0..WARM_UP).collect();
     from_many(&numbers, |number| match usize::try_from(*number).ok().and_then(|place| ids.get(place)) {
         // The last request again, word for word, so that its kept answer is read.
-        Some(id) => ask(&resume(&house, *id).request(ANSWERS, 1).records(), id * ANSWERS + ANSWERS),
+        Some(id) => ask(&resume(&house, id).request(ANSWERS, 1).records(), id.session * ANSWERS + ANSWERS),
         None => ask(&house.records(), *number),
     });
     house.flush().expect("flush");
@@ -205,7 +208,7 @@ pub fn child(arguments: &Arguments) -> ExitCode {
     while started.elapsed() < length {
         let due = started.elapsed().as_secs_f64() / KEPT_EVERY.as_secs_f64() * ids.len() as f64;
         while (kept as f64) < due {
-            house.sessions().keep_alive(ids[kept % ids.len()]).expect("it is alive");
+            house.sessions().keep_alive(&ids[kept % ids.len()]).expect("it is alive");
             kept += 1;
         }
         std::thread::sleep(BURST);
@@ -216,13 +219,18 @@ pub fn child(arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn all_sessions(house: &Statehouse) -> Vec<u64> {
-    let mut ids: Vec<u64> = Vec::new();
-    loop {
-        let page = house.sessions().list(ids.last().copied().unwrap_or(0), 1_000).expect("a page");
-        if page.is_empty() {
-            return ids;
-        }
-        ids.extend(page);
-    }
+/// Writes down the sessions of a directory, beside it, for the process that is measured.
+fn keep_secrets(directory: &Path, sessions: &[SessionCredentials]) {
+    let lines: String =
+        sessions.iter().map(|session| format!("{} {}\n", session.session, session.secret.to_text())).collect();
+    std::fs::write(directory.with_extension("secrets"), lines).expect("written");
+}
+
+fn kept_secrets(directory: &Path) -> Vec<SessionCredentials> {
+    let lines = std::fs::read_to_string(directory.with_extension("secrets")).expect("readable");
+    let session = |line: &str| {
+        let (session, secret) = line.split_once(' ')?;
+        Some(SessionCredentials { session: session.parse().ok()?, secret: SessionSecret::parse(secret)? })
+    };
+    lines.lines().map(|line| session(line).expect("a session")).collect()
 }

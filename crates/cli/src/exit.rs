@@ -76,6 +76,7 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
     ("SH-2023", Next::Command("see what is damaged", &["status"])),
     ("SH-5004", Next::Command("list the sessions", &["session", "ls"])),
+    ("SH-5007", Next::Say("only the client of a session knows its secret; an operator ends it without, with --force")),
 ];
 
 macro_rules! next_steps {

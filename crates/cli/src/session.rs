@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use statehouse::shell::Suggested;
 use wire::routes::{SESSIONS_END, SESSIONS_LIST, SESSIONS_READ};
-use wire::sessions::{EndedSession, ListSessions};
+use wire::sessions::{EndSession, EndedSession, ListSessions};
 
 use crate::connection::{Ask, Connection};
 use crate::exit::{Exit, Failure};
@@ -55,13 +55,18 @@ enum Verb {
     },
     /// End a session: release what it holds, and delete its stored answers and pushes.
     ///
+    /// Only the client of a session knows its secret. Operators end it without one, with --force.
+    ///
     /// Examples:
-    ///   statehouse session kill s-7
-    ///   statehouse session kill s-7 --yes
+    ///   statehouse session kill s-7 --force
+    ///   statehouse session kill s-7 --force --yes
     #[command(verbatim_doc_comment)]
     Kill {
         /// The session's id, as shown by `session ls`.
         session: String,
+        /// End it without its secret.
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         sure: Sure,
     },
@@ -100,9 +105,10 @@ impl Verb {
                 listing.run(output, once).await
             }
             Verb::Show { session } => output.card(&connection.call(SESSIONS_READ, &[session]).ask().await?, SESSION),
-            Verb::Kill { session, sure } => {
+            Verb::Kill { session, force, sure } => {
                 sure.or_ask(&format!("end session {session} and release what it holds"))?;
-                let ended: EndedSession = connection.call(SESSIONS_END, &[session]).read().await?;
+                let query = EndSession { force: force.then_some(true) };
+                let ended: EndedSession = connection.call(SESSIONS_END, &[session]).query(&query).read().await?;
                 if !ended.ended {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))
                         .run("list the sessions", Suggested::new(["statehouse", "session", "ls"])));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::{Expected, Outcome};
+use contract::{Expected, Outcome, SessionCredentials};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
@@ -21,7 +21,7 @@ use crate::events::{EventStream, Resume};
 use crate::operations::Download;
 use crate::reply::Reply;
 use crate::retry::{self, Safety};
-use crate::session::Number;
+use crate::session::{Number, show};
 use crate::transport::{AnswerBody, Unanswered};
 
 /// Limit of one answer in bytes. A page of a list has at most 4 MiB; files are streamed.
@@ -158,6 +158,12 @@ impl Call {
             }
             _ => self.wrong = Some(format!("header {name:?} cannot hold {value:?}")),
         }
+        self
+    }
+
+    /// Shows the secret of a session.
+    pub fn showing(mut self, session: &SessionCredentials) -> Self {
+        show(&mut self.headers, session);
         self
     }
 

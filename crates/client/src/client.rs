@@ -173,7 +173,7 @@ impl Client {
         let ended = self.shared.numbering.lock().await.take();
         match ended {
             None => Ok(()),
-            Some(session) => self.sessions().end(session).await.map(drop),
+            Some(session) => self.sessions().end(&session).await.map(drop),
         }
     }
 }

@@ -49,7 +49,7 @@ pub mod transport;
 
 pub use call::Call;
 pub use client::{Client, ClientOptions};
-pub use contract::{Expected, HistoryPage, Moment, Outcome, Value};
+pub use contract::{Expected, HistoryPage, Moment, Outcome, SessionCredentials, SessionSecret, Value};
 pub use error::{Error, Refusal};
 pub use reply::Reply;
 pub use wire;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use contract::SessionCredentials;
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
 use wire::sessions::OpenSession;
 use wire::values::{DurationText, SessionId};
@@ -15,6 +16,7 @@ use crate::client::{Client, Shared};
 use crate::error::Error;
 
 static SESSION: HeaderName = HeaderName::from_static("statehouse-session");
+static SECRET: HeaderName = HeaderName::from_static("statehouse-session-secret");
 static REQUEST: HeaderName = HeaderName::from_static("statehouse-request");
 static LOWEST_PENDING: HeaderName = HeaderName::from_static("statehouse-lowest-pending");
 
@@ -26,14 +28,14 @@ pub(crate) struct Numbering {
 
 impl Numbering {
     /// Forgets the session and returns it.
-    pub(crate) fn take(&mut self) -> Option<SessionId> {
-        self.session.take().map(|open| open.session)
+    pub(crate) fn take(&mut self) -> Option<SessionCredentials> {
+        self.session.take().map(|open| open.session.clone())
     }
 }
 
 /// The numbers of an open session.
 struct OpenNumbers {
-    session: SessionId,
+    session: SessionCredentials,
     numbers: Mutex<Numbers>,
 }
 
@@ -58,6 +60,13 @@ impl OpenNumbers {
     }
 }
 
+/// Adds the secret of a session to the headers of a request, hidden where headers are printed.
+pub(crate) fn show(headers: &mut HeaderMap, session: &SessionCredentials) {
+    let mut secret = HeaderValue::from_str(&session.secret.to_text()).expect("hexadecimal digits");
+    secret.set_sensitive(true);
+    headers.insert(&SECRET, secret);
+}
+
 /// The number of a write. It is pending until this is dropped.
 pub(crate) struct Number {
     of: Arc<OpenNumbers>,
@@ -66,14 +75,15 @@ pub(crate) struct Number {
 
 impl Number {
     pub(crate) fn session(&self) -> SessionId {
-        self.of.session
+        SessionId(self.of.session.session)
     }
 
     /// Adds the number to the headers of a request.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let lowest = self.of.lock().pending.first().copied().unwrap_or(self.number);
-        let session = HeaderValue::from_str(&self.of.session.to_string());
+        let session = HeaderValue::from_str(&self.session().to_string());
         headers.insert(&SESSION, session.unwrap_or_else(|_| HeaderValue::from_static("")));
+        show(headers, &self.of.session);
         headers.insert(&REQUEST, self.number.into());
         headers.insert(&LOWEST_PENDING, lowest.into());
     }
@@ -97,7 +107,7 @@ impl Client {
         // A session whose answer was lost ends by its timeout.
         let opened = self.sessions().open_again(&asked).await?;
         let numbers = Mutex::new(Numbers { next: 1, pending: BTreeSet::new() });
-        let open = Arc::new(OpenNumbers { session: opened.session, numbers });
+        let open = Arc::new(OpenNumbers { session: opened.credentials(), numbers });
         tokio::spawn(keep_alive(Arc::downgrade(&self.shared), Arc::downgrade(&open), timeout / 3));
         numbering.session = Some(open.clone());
         Ok(open.begin())
@@ -106,7 +116,7 @@ impl Client {
     /// Notes that a session has ended; the next write opens another.
     pub(crate) async fn forget_session(&self, session: SessionId) {
         let mut numbering = self.shared.numbering.lock().await;
-        if numbering.session.as_ref().is_some_and(|open| open.session == session) {
+        if numbering.session.as_ref().is_some_and(|open| open.session.session == session.0) {
             numbering.session = None;
         }
     }
@@ -120,24 +130,41 @@ async fn keep_alive(client: Weak<Shared>, open: Weak<OpenNumbers>, every: Durati
             return;
         };
         let client = Client { shared, scope: Default::default() };
-        if let Err(error) = client.sessions().keep_alive(open.session).await {
+        if let Err(error) = client.sessions().keep_alive(&open.session).await {
+            let session = SessionId(open.session.session);
             if error.code() == Some("SH-5004") {
-                client.forget_session(open.session).await;
+                client.forget_session(session).await;
                 return;
             }
-            tracing::warn!(session = %open.session, %error, "a sign of life did not arrive");
+            tracing::warn!(%session, %error, "a sign of life did not arrive");
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use contract::SessionSecret;
+
     use super::*;
+
+    fn credentials() -> SessionCredentials {
+        SessionCredentials { session: 7, secret: SessionSecret::from_bytes([0xab; 16]) }
+    }
+
+    #[test]
+    fn the_secret_is_sent_and_not_printed() {
+        let numbers = Mutex::new(Numbers { next: 1, pending: BTreeSet::new() });
+        let number = Arc::new(OpenNumbers { session: credentials(), numbers }).begin();
+        let mut headers = HeaderMap::new();
+        number.write(&mut headers);
+        assert_eq!(headers.get(&SECRET).expect("shown"), credentials().secret.to_text().as_str());
+        assert!(!format!("{headers:?}").contains("abab"), "{headers:?}");
+    }
 
     #[test]
     fn the_lowest_number_is_one_that_is_waited_for() {
         let numbers = Mutex::new(Numbers { next: 1, pending: BTreeSet::new() });
-        let open = Arc::new(OpenNumbers { session: SessionId(7), numbers });
+        let open = Arc::new(OpenNumbers { session: credentials(), numbers });
         let said = |number: &Number| {
             let mut headers = HeaderMap::new();
             number.write(&mut headers);

@@ -31,6 +31,8 @@ pub enum Class {
     TooLarge,
     /// It makes sense alone, and not here.
     Unprocessable,
+    /// Its sender has not shown that it may.
+    Forbidden,
     /// What it is about does not exist.
     NotFound,
     /// Something is not as it expects.

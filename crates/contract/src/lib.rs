@@ -80,5 +80,5 @@ pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};
 pub use records::RecordRejection;
 pub use runs::RunRejection;
-pub use sessions::SessionRejection;
+pub use sessions::{SessionCredentials, SessionRejection, SessionSecret};
 pub use value::{InvalidJson, Json, Value};

@@ -126,12 +126,12 @@ impl Access {
     pub fn propose_session<T>(
         &self,
         command: &SessionCommand,
-        decode: fn(SessionAnswer) -> Result<T, Error>,
+        decode: impl Fn(SessionAnswer) -> Result<T, Error> + Send + Sync + 'static,
     ) -> Pending<T> {
         let mut writer = Writer::new();
         Envelope::without_session(SESSIONS, 0, b"").encode(&mut writer);
         command.encode(&mut writer);
-        self.submit(writer.finish(), Decode::Sessions(decode))
+        self.submit(writer.finish(), Decode::Sessions(Box::new(decode)))
     }
 
     /// Proposes a command, given as the bytes of its envelope.

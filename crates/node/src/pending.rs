@@ -40,10 +40,13 @@ pub enum Decode<T> {
     /// An answer of the contracts, with the catalogue published when it is decoded.
     WithCatalogue(Arc<Shared>, fn(Answer, &Catalogue) -> Result<T, Error>),
     /// As one of the commands of sessions.
-    Sessions(fn(SessionAnswer) -> Result<T, Error>),
+    Sessions(DecodeSessions<T>),
     /// Like `WithCatalogue`; none says that the command stopped half-way, and must be proposed again.
     InSteps(Arc<Shared>, fn(Answer, &Catalogue) -> Result<Option<T>, Error>, Again<T>),
 }
+
+/// Decodes an answer of the sessions.
+pub type DecodeSessions<T> = Box<dyn Fn(SessionAnswer) -> Result<T, Error> + Send + Sync>;
 
 /// Proposes a command again.
 pub(crate) type Again<T> = Box<dyn Fn() -> Pending<T> + Send + Sync>;
@@ -234,7 +237,7 @@ mod tests {
         let (responder, slot) = Responder::new();
         let commit = SESSION_COMMIT_MAX + 1;
         responder.give(Ok([vec![7], commit.to_le_bytes().to_vec()].concat()));
-        let refused = Pending::waiting(slot, Decode::Sessions(Ok)).wait();
+        let refused = Pending::waiting(slot, Decode::Sessions(Box::new(Ok))).wait();
         let limit = Rejection::LimitExceeded { limit: "session_commit_max", max: SESSION_COMMIT_MAX, got: commit };
         assert_eq!(refused, Err(limit.into()));
     }

@@ -78,6 +78,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-5004", "the session has expired", include_str!("../../../docs/errors/SH-5004.md")),
     ("SH-5005", "the machine cannot read the command", include_str!("../../../docs/errors/SH-5005.md")),
     ("SH-5006", "the request number was already used", include_str!("../../../docs/errors/SH-5006.md")),
+    ("SH-5007", "the session's secret is missing or wrong", include_str!("../../../docs/errors/SH-5007.md")),
 ];
 
 /// Every code, in order.

@@ -90,6 +90,7 @@ fn status_of(class: Class) -> StatusCode {
         Class::Invalid => StatusCode::BAD_REQUEST,
         Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Class::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::Forbidden => StatusCode::FORBIDDEN,
         Class::NotFound => StatusCode::NOT_FOUND,
         Class::Conflict => StatusCode::CONFLICT,
         Class::Gone => StatusCode::GONE,

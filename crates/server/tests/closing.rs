@@ -67,10 +67,11 @@ fn status(client: &Client, request: Request) -> u16 {
 fn a_server_whose_store_had_stopped_ends_with_an_error() {
     assert!(ended(|client| assert_eq!(status(client, Request::put("/v1/cells/a").body("1")), 201)).is_ok());
     let stopped = ended(|client| {
-        let session = client.send(Request::post("/v1/sessions").body("{}")).expect("answered").json();
-        let session = session["session"].as_str().expect("a session").to_owned();
+        let opened = client.send(Request::post("/v1/sessions").body("{}")).expect("answered").json();
+        let [session, secret] = ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned());
         let path = format!("/v1/sessions/{session}/requests?machine=300&group=g");
-        assert_eq!(status(client, Request::post(path).header("Statehouse-Request", "1").body("x")), 504);
+        let request = Request::post(path).header("Statehouse-Session-Secret", secret).header("Statehouse-Request", "1");
+        assert_eq!(status(client, request.body("x")), 504);
     });
     let Err(ServeError::Closing(error)) = stopped else { panic!("{stopped:?}") };
     assert!(error.to_string().contains("a defect of the machine"), "{error}");

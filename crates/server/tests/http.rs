@@ -121,9 +121,11 @@ fn a_request_in_a_session_is_executed_once() {
     let created = served.post("/v1/sessions", r#"{"timeout":"60s","capabilities":{"client":"test"}}"#);
     assert_eq!(created.status, 201);
     let session = created.body["session"].as_str().expect("text").to_owned();
+    let shown = [("statehouse-session-secret", created.body["secret"].as_str().expect("text"))];
     let count = |request: &str, lowest: &str| {
         let headers = [
             ("statehouse-session", session.as_str()),
+            shown[0],
             ("statehouse-request", request),
             ("statehouse-lowest-pending", lowest),
         ];
@@ -139,12 +141,13 @@ fn a_request_in_a_session_is_executed_once() {
     assert_eq!((evicted.status, &evicted.body["code"]), (410, &json!("SH-5003")));
     let id = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
     served.house.group("g").commit().push(id, "hello").run().expect("a push");
-    let pushes = served.get(&format!("/v1/sessions/{session}/pushes?wait=5s"));
+    let pushes = served.send("GET", &format!("/v1/sessions/{session}/pushes?wait=5s"), &shown, "");
     assert_eq!(pushes.body["pushes"], json!([{ "number": 1, "payload": "hello" }]));
-    assert_eq!(served.post(&format!("/v1/sessions/{session}/acks"), r#"{"upto":1}"#).body["forgotten"], json!(1));
-    assert_eq!(served.post(&format!("/v1/sessions/{session}/keepalive"), "").status, 200);
+    let post = |path: &str, body| served.send("POST", &format!("/v1/sessions/{session}/{path}"), &shown, body);
+    assert_eq!(post("acks", r#"{"upto":1}"#).body["forgotten"], json!(1));
+    assert_eq!(post("keepalive", "").status, 200);
     assert_eq!(served.get(&format!("/v1/sessions/{session}")).body["acknowledged"], json!(1));
-    assert_eq!(served.send("DELETE", &format!("/v1/sessions/{session}"), &[], "").status, 200);
+    assert_eq!(served.send("DELETE", &format!("/v1/sessions/{session}"), &shown, "").status, 200);
     assert_eq!(count("3", "3").body["code"], json!("SH-5004"));
     assert_eq!(served.get(&format!("/v1/sessions/{session}")).status, 410);
 }

@@ -107,17 +107,23 @@ fn ends_of_attempts_and_records_are_told_apart() {
 fn sessions_replays_and_pushes_are_counted() {
     let served = served(&Options::default());
     let house = &served.house;
-    let mut id = 0;
+    let (mut id, mut secret) = (0, String::new());
     let created = moved(&served, || {
         let answer = served.done("POST", "/v1/sessions", r#"{"timeout":"10m"}"#);
-        let session = json(&answer.body)["session"].as_str().expect("a session").to_owned();
+        let opened = json(&answer.body);
+        let session = opened["session"].as_str().expect("a session");
+        secret = opened["secret"].as_str().expect("a secret").to_owned();
         id = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
     });
     let pending = r#"statehouse_sessions{state="pending"}"#;
     assert_eq!(created, and(together([request("sessions", "open", "ok"), entries(1.0)]), &[(pending, 1.0)]));
     let number = format!("s-{id}");
-    let headers =
-        [("statehouse-session", number.as_str()), ("statehouse-request", "1"), ("statehouse-lowest-pending", "1")];
+    let headers = [
+        ("statehouse-session", number.as_str()),
+        ("statehouse-session-secret", secret.as_str()),
+        ("statehouse-request", "1"),
+        ("statehouse-lowest-pending", "1"),
+    ];
     let first = moved(&served, || assert!(served.send("PUT", "/v1/cells/x", &headers, "1").status < 300));
     let seen = [(pending, -1.0), (r#"statehouse_sessions{state="disconnected"}"#, 1.0)];
     assert_eq!(first, and(together([request("cells", "put", "ok"), entries(1.0)]), &seen));
@@ -130,7 +136,7 @@ fn sessions_replays_and_pushes_are_counted() {
     assert_eq!(pushed, and(entries(1.0), &[("statehouse_push_backlog", 1.0)]));
 
     let ended = |reason: &str| format!(r#"statehouse_session_expired_total{{reason="{reason}"}}"#);
-    let closed = moved(&served, || drop(served.send("DELETE", &format!("/v1/sessions/s-{id}"), &[], "")));
+    let closed = moved(&served, || drop(served.send("DELETE", &format!("/v1/sessions/s-{id}"), &headers[1..2], "")));
     assert_eq!((closed[&ended("closed")], closed["statehouse_push_backlog"]), (1.0, -1.0), "{closed:?}");
     let timed_out = moved(&served, || {
         served.done("POST", "/v1/sessions", r#"{"timeout":"100ms"}"#);

@@ -62,17 +62,19 @@ fn changes_are_followed_with_their_gaps_and_quiet_prefixes_move_on() {
 #[test]
 fn pushes_are_followed_from_behind_the_last_that_was_had() {
     let served = served();
-    let session = served.post("/v1/sessions", "").body["session"].as_str().expect("a session").to_owned();
+    let opened = served.post("/v1/sessions", "").body;
+    let [session, secret] = ["session", "secret"].map(|member| opened[member].as_str().expect("text"));
+    let shown = ("statehouse-session-secret", secret);
     let number = session.strip_prefix("s-").and_then(|number| number.parse().ok()).expect("a session");
     let push = |payload: &str| served.house.group("g").commit().push(number, payload).run().expect("a push");
     push("one");
     push("two");
     let path = format!("/v1/sessions/{session}/pushes");
-    let mut pushes = served.events(&path, &[("last-event-id", "1")]);
+    let mut pushes = served.events(&path, &[shown, ("last-event-id", "1")]);
     assert_eq!(pushes.next().map(|(id, _, data)| (id, data["payload"].clone())), Some(("2".into(), json!("two"))));
     push("three");
     assert_eq!(pushes.next().map(|(id, _, _)| id).as_deref(), Some("3"));
-    served.send("DELETE", &format!("/v1/sessions/{session}"), &[], "");
+    served.send("DELETE", &format!("/v1/sessions/{session}"), &[shown], "");
     let (_, kind, data) = pushes.next().expect("an end");
     assert_eq!((kind.as_str(), &data["code"]), ("error", &json!("SH-5004")));
     assert_eq!(pushes.next(), None);

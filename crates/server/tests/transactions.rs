@@ -20,7 +20,8 @@ fn a_transaction_is_all_or_nothing() {
     assert_eq!(claimed.status, 404, "a claim by name is in the group that it names: {claimed:?}");
     let claimed = served.post("/v1/claims?group=order-7", r#"{"name":"charge","worker":"w1"}"#);
     assert_eq!(claimed.body["claimed"][0]["token"], json!("order-7#charge#1"), "{claimed:?}");
-    let session = served.post("/v1/sessions", "").body["session"].clone();
+    let opened = served.post("/v1/sessions", "").body;
+    let (session, secret) = (opened["session"].clone(), opened["secret"].as_str().expect("a secret"));
     let body = |attempt: u64| {
         json!({
             "if": [{ "cell": "paid", "absent": true }, { "record": "charge", "state_in": ["claimed"] }],
@@ -48,7 +49,8 @@ fn a_transaction_is_all_or_nothing() {
     assert_eq!(done.body["done"][5]["runSeq"], json!(1));
     assert_eq!(served.get("/v1/cells/paid?group=order-7").body["value"], json!(true));
     assert_eq!(served.get("/v1/records/charge?group=order-7").body["fields"]["state"], json!("completed"));
-    let pushes = served.get(&format!("/v1/sessions/{}/pushes?wait=5s", session.as_str().expect("a session")));
+    let path_of_pushes = format!("/v1/sessions/{}/pushes?wait=5s", session.as_str().expect("a session"));
+    let pushes = served.send("GET", &path_of_pushes, &[("statehouse-session-secret", secret)], "");
     assert_eq!(pushes.body["pushes"][0]["payload"], json!("{\"paid\":true}"));
     let again = served.post(path, &body(1));
     assert_eq!(again.status, 409, "{again:?}");

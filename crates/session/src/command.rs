@@ -5,6 +5,8 @@
 
 use kv::{DecodeError, Reader, Writer};
 
+use crate::secret_digest::SecretDigest;
+
 /// This machine's number (0) and the version of its commands (1).
 pub const SESSIONS: u32 = 0x0000_0001;
 
@@ -15,6 +17,8 @@ pub enum SessionCommand {
     Create {
         /// For how long it lives without a sign of its client, in µs.
         timeout_us: u64,
+        /// Of its secret, which only its client knows.
+        secret: SecretDigest,
         /// The client's description of itself.
         capabilities: Vec<(String, Vec<u8>)>,
     },
@@ -72,8 +76,9 @@ impl SessionCommand {
     /// Appends the command's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         match self {
-            SessionCommand::Create { timeout_us, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities } => {
                 writer.u8(CREATE).u64(*timeout_us);
+                secret.encode(writer);
                 encode_capabilities(writer, capabilities);
             }
             SessionCommand::Acknowledge { session, upto } => {
@@ -95,9 +100,11 @@ impl SessionCommand {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let command = match reader.u8()? {
-            CREATE => {
-                SessionCommand::Create { timeout_us: reader.u64()?, capabilities: decode_capabilities(&mut reader)? }
-            }
+            CREATE => SessionCommand::Create {
+                timeout_us: reader.u64()?,
+                secret: SecretDigest::decode(&mut reader)?,
+                capabilities: decode_capabilities(&mut reader)?,
+            },
             ACKNOWLEDGE => SessionCommand::Acknowledge { session: reader.u64()?, upto: reader.u64()? },
             EXPIRE => {
                 let mut sessions = Vec::new();
@@ -194,8 +201,12 @@ mod tests {
     fn golden_commands() {
         let commands = [
             (
-                SessionCommand::Create { timeout_us: 10, capabilities: vec![("v".into(), b"2".to_vec())] },
-                "010a00000000000000010100000076".to_owned() + "0100000032",
+                SessionCommand::Create {
+                    timeout_us: 10,
+                    secret: SecretDigest::new([0xcd; 32]),
+                    capabilities: vec![("v".into(), b"2".to_vec())],
+                },
+                "010a00000000000000".to_owned() + &"cd".repeat(32) + "0101000000760100000032",
             ),
             (SessionCommand::Acknowledge { session: 7, upto: 3 }, "0207000000000000000300000000000000".to_owned()),
             (SessionCommand::Expire { sessions: vec![7] }, "03010700000000000000".to_owned()),

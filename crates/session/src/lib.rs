@@ -8,6 +8,7 @@
 //! - [`reply`]: the machine's answer, or a refusal of the session machine.
 //! - [`row`], `head`, [`pushes`]: the stored state of a session; [`status`]: reading it. [`keys`]: its keys.
 //!   [`limits`]: its limits. [`number`]: what its number says.
+//!   [`secret_digest`]: what is stored of its secret.
 //! - [`policy`]: when the next image is due.
 //!
 //! Touches: the state passed to it. Keeps: E1 to E5 of `ARCHITECTURE.md`. Never: does I/O or reads a clock.
@@ -27,6 +28,7 @@ pub mod policy;
 pub mod pushes;
 pub mod reply;
 pub mod row;
+pub mod secret_digest;
 mod session_commands;
 mod session_count;
 pub mod sessions;
@@ -44,6 +46,7 @@ pub use policy::{ImagePolicy, SinceImage};
 pub use pushes::Pushes;
 pub use reply::Reply;
 pub use row::SessionRow;
-pub use sessions::{ChangedSessions, SessionMachine};
+pub use secret_digest::SecretDigest;
+pub use sessions::{ChangedSessions, CreatedSession, SessionMachine};
 pub use status::SessionStatus;
 pub use user::{BytesMachine, Command, NewSession, Refused, UserAnswer, UserCall, UserMachine, UserState, UserView};

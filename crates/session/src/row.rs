@@ -5,8 +5,10 @@ use kv::{DecodeError, Order, Reader, Staging, View, Writer};
 use crate::command::{decode_capabilities, encode_capabilities};
 use crate::keys::SessionKeys;
 use crate::machine::Halt;
+use crate::secret_digest::SecretDigest;
 
-const FORMAT: u8 = 2;
+/// Format 1 had no room for more members, format 2 no digest of the secret.
+const FORMAT: u8 = 3;
 
 /// The creation parameters of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct SessionRow {
     pub created_us: u64,
     /// Whether it did not acknowledge its pushes and must be ended.
     pub broken: bool,
+    /// Of its secret.
+    pub secret: SecretDigest,
     /// The client's description of itself.
     pub capabilities: Vec<(String, Vec<u8>)>,
 }
@@ -24,6 +28,7 @@ pub struct SessionRow {
 impl SessionRow {
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT).bool(self.broken).u64(self.timeout_us).u64(self.created_us);
+        self.secret.encode(writer);
         encode_capabilities(writer, &self.capabilities);
         writer.no_members();
     }
@@ -34,9 +39,10 @@ impl SessionRow {
             reader.format(FORMAT)?;
             let broken = reader.bool()?;
             let (timeout_us, created_us) = (reader.u64()?, reader.u64()?);
+            let secret = SecretDigest::decode(&mut reader)?;
             let capabilities = decode_capabilities(&mut reader)?;
             reader.no_members()?;
-            reader.end().map(|()| Self { timeout_us, created_us, broken, capabilities })
+            reader.end().map(|()| Self { timeout_us, created_us, broken, secret, capabilities })
         };
         read().map_err(|error| Halt::Undecodable { what: "the row of a session", error })
     }
@@ -64,4 +70,37 @@ pub fn sessions<'view>(
         let number = SessionKeys::last_number(&key).ok_or(DecodeError { what: "the key of a session" })?;
         Ok((number, SessionRow::decode(&row)?))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of `docs/formats/sessions.md`. A change here is a change of the format.
+    #[test]
+    fn golden_row() {
+        let row = SessionRow {
+            timeout_us: 10,
+            created_us: 258,
+            broken: true,
+            secret: SecretDigest::new([0xcd; 32]),
+            capabilities: vec![("v".into(), b"2".to_vec())],
+        };
+        let mut writer = Writer::new();
+        row.encode(&mut writer);
+        let hex = writer.as_slice().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let expected = [
+            "03",
+            "01",
+            "0a00000000000000",
+            "0201000000000000",
+            &"cd".repeat(32),
+            "01",
+            "0100000076",
+            "0100000032",
+            "00",
+        ];
+        assert_eq!(hex, expected.concat());
+        assert_eq!(SessionRow::decode(writer.as_slice()), Ok(row));
+    }
 }

@@ -14,7 +14,7 @@ use crate::number::SessionNumber;
 use crate::pushes;
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
-use crate::sessions::SessionMachine;
+use crate::sessions::{CreatedSession, SessionMachine};
 
 /// Pushes that one command takes to be sent again, whatever it asks for.
 const RETRY_PUSHES_MAX: usize = 1_024;
@@ -32,7 +32,7 @@ impl<M: Machine> SessionMachine<M> {
         reply: &mut Writer,
     ) -> Result<(), Halt> {
         let answer = match command {
-            SessionCommand::Create { timeout_us, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities } => {
                 let max = limits.sessions_max.into();
                 if self.count.get(state, &self.keys)? >= max {
                     Reply::Busy { bound: Bound::Sessions, max }.encode(reply);
@@ -42,7 +42,9 @@ impl<M: Machine> SessionMachine<M> {
                     Reply::NumbersExhausted { commit: call.commit }.encode(reply);
                     return Ok(());
                 };
-                self.create(state, limits, call, number.get(), (timeout_us, capabilities))?
+                let created_us = call.stamp.wall_us;
+                let row = SessionRow { timeout_us, created_us, broken: false, secret, capabilities };
+                self.create(state, limits, call, number.get(), &row)?
             }
             SessionCommand::Acknowledge { session, upto } => {
                 let Some(kept) = self.heads.find(state, &self.keys, session)? else {
@@ -77,13 +79,13 @@ impl<M: Machine> SessionMachine<M> {
         limits: &SessionLimits,
         call: &Call<'_>,
         session: u64,
-        (timeout_us, capabilities): (u64, Vec<(String, Vec<u8>)>),
+        row: &SessionRow,
     ) -> Result<SessionAnswer, Halt> {
-        let row = SessionRow { timeout_us, created_us: call.stamp.wall_us, broken: false, capabilities };
         state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
         self.heads.add(session);
         self.count.add(state, &self.keys, 1)?;
-        self.changed.created.push((session, timeout_us));
+        let SessionRow { timeout_us, secret, .. } = *row;
+        self.changed.created.push(CreatedSession { session, timeout_us, secret });
         let (stamp, commit) = (call.stamp, call.commit);
         let event = SessionEvent {
             session,

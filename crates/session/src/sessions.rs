@@ -15,6 +15,7 @@ use crate::machine::{Call, Execution, Halt, Machine, Stamp};
 use crate::pushes::{self, Pushes};
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
+use crate::secret_digest::SecretDigest;
 use crate::session_count::SessionCount;
 
 /// Applies commands to a machine, those of sessions at most once.
@@ -32,8 +33,8 @@ pub struct SessionMachine<M> {
 /// The changes of an entry to sessions, for the liveness check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedSessions {
-    /// Created sessions, each with its timeout in µs.
-    pub created: Vec<(u64, u64)>,
+    /// Created sessions.
+    pub created: Vec<CreatedSession>,
     /// Sessions that have ended.
     pub expired: Vec<u64>,
     /// Sessions that got a push.
@@ -42,6 +43,17 @@ pub struct ChangedSessions {
     pub broken: Vec<u64>,
     /// The change in the number of unacknowledged pushes.
     pub pushes: i64,
+}
+
+/// A session that was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreatedSession {
+    /// Its number.
+    pub session: u64,
+    /// For how long it lives without a sign of its client, in µs.
+    pub timeout_us: u64,
+    /// Of its secret.
+    pub secret: SecretDigest,
 }
 
 impl<M: Machine> SessionMachine<M> {

@@ -93,14 +93,14 @@ fn sessions_are_counted_by_how_they_end_and_what_waits_for_them() {
         house.group("g").commit().set_cell("light", true).push(closed.id(), "on").run().expect("push");
     }
     assert_eq!(house.overview().expect("overview").sessions.pushes_waiting, 3);
-    sessions.acknowledge(closed.id(), 1).expect("acknowledge");
+    sessions.acknowledge(closed.credentials(), 1).expect("acknowledge");
     assert_eq!(house.overview().expect("overview").sessions.pushes_waiting, 2);
     closed.close().expect("close");
     assert_eq!(house.overview().expect("overview").sessions.pushes_waiting, 0);
     clock.advance(Duration::from_secs(3));
     eventually("its time is over", || house.counters().sessions_ended.timed_out == 1);
     let ended = house.counters().sessions_ended;
-    assert_eq!((ended.closed, ended.timed_out, ended.overrun), (1, 1, 0), "{quiet} timed out");
+    assert_eq!((ended.closed, ended.timed_out, ended.overrun), (1, 1, 0), "{} timed out", quiet.session);
 }
 
 #[test]

@@ -147,14 +147,14 @@ fn an_owner_that_was_deposed_follows_and_can_own_again() {
     let shard = follower(&scratch.path().join("a"), &log).own(1).unwrap();
     let old = Statehouse::over(shard.clone());
     write(&old, 1);
-    let session = old.sessions().open().unwrap().id();
+    let session = old.sessions().open().unwrap().credentials().clone();
     let mut other = follower(&scratch.path().join("b"), &log);
     other.follow().unwrap();
     assert!(other.fence(2).unwrap());
     let between = other.own_fenced(2, Tenure::always()).unwrap();
     write(&Statehouse::over(between.clone()), 2);
     assert!(is_not_owner(&old.cells().set("round", 3).unwrap_err()));
-    assert!(is_not_owner(&old.sessions().keep_alive(session).unwrap_err()), "it keeps no session alive");
+    assert!(is_not_owner(&old.sessions().keep_alive(&session).unwrap_err()), "it keeps no session alive");
     let mut again = shard.step_down().unwrap();
     again.follow().unwrap();
     assert!(again.fence(3).unwrap());

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use contract::{Error, Rejection};
 use statehouse::sessions::{
-    Command, DecodeError, KvError, NewSession, PortableSessions, PushedRequest, Pushes, Reader, SessionStore, UserCall,
-    UserMachine, UserState, Writer,
+    Command, DecodeError, KvError, NewSession, PortableSessions, PushedRequest, Pushes, Reader, SessionCredentials,
+    SessionStore, UserCall, UserMachine, UserState, Writer,
 };
 use statehouse::{Options, Statehouse};
 use testkit::session_store::Tally;
@@ -120,10 +120,10 @@ macro_rules! delegate {
 }
 
 delegate! {
-    create(timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error>;
-    request(session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
-    acknowledge(session: u64, upto: u64) -> Result<u64, Error>;
-    expire(session: u64) -> Result<bool, Error>;
+    create(timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<SessionCredentials, Error>;
+    request(session: &SessionCredentials, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
+    acknowledge(session: &SessionCredentials, upto: u64) -> Result<u64, Error>;
+    expire(session: &SessionCredentials) -> Result<bool, Error>;
     requests_for_retry(sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error>;
     has_pending() -> Result<bool, Error>;
     has_overdue(sent_before: u64) -> Result<bool, Error>;
@@ -198,13 +198,13 @@ fn a_directory_opens_only_with_its_machines() {
 fn what_a_machine_cannot_read_or_write_is_refused_and_changes_nothing() {
     let kept = make();
     let session = kept.create(Duration::from_secs(60), &[("client".to_owned(), b"suite".to_vec())]).expect("a session");
-    let unreadable = kept.request(session, 1, 1, b"\xff").expect_err("unreadable");
+    let unreadable = kept.request(&session, 1, 1, b"\xff").expect_err("unreadable");
     assert_eq!(unreadable.code(), "SH-5005");
-    assert_eq!(kept.request(session, 1, 1, b"\xff").expect_err("as before"), unreadable);
+    assert_eq!(kept.request(&session, 1, 1, b"\xff").expect_err("as before"), unreadable);
     let long = Tally::Add("k".repeat(1_025));
-    let refused = kept.request(session, 2, 1, &long.encode()).expect_err("too long");
+    let refused = kept.request(&session, 2, 1, &long.encode()).expect_err("too long");
     assert!(refused.to_string().contains("user_key_bytes_max"), "{refused}");
-    assert_eq!(kept.request(session, 3, 1, b"add n").as_deref(), Ok(b"1".as_slice()));
+    assert_eq!(kept.request(&session, 3, 1, b"add n").as_deref(), Ok(b"1".as_slice()));
     let rows = kept.house.machine::<Machine>().group("g").view().expect("a view").scan(b"").count();
     assert_eq!(rows, 1);
     let others = kept.house.machine::<Machine>().group("other").view().expect("a view").scan(b"").count();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use held::{eventually, house};
 use statehouse::records::{ClaimOptions, Put, Ttl};
-use statehouse::sessions::{Delivery, LifeState, SessionOptions};
+use statehouse::sessions::{Delivery, LifeState, SessionCredentials, SessionOptions, SessionSecret};
 use statehouse::{Error, Followed, Reason, Rejection, SessionRejection, Statehouse, Subject};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ fn answers_survive_a_restart_and_an_image() {
     let path = directory.path().join("house");
     let house = Statehouse::open(&path).expect("a house");
     let session = house.sessions().open().expect("a session");
-    let id = session.id();
+    let (id, credentials) = (session.id(), session.credentials().clone());
     session.request(1, 1).records().increment("r", "n", 1).expect("count");
     let mut image = Vec::new();
     house.write_image(&mut image).expect("an image");
@@ -62,7 +62,7 @@ fn answers_survive_a_restart_and_an_image() {
     for path in [path, restored] {
         let house = Statehouse::open(&path).expect("a house");
         assert_eq!(house.sessions().state(id), LifeState::Disconnected);
-        let session = house.sessions().resume(id, 2).expect("it is there");
+        let session = house.sessions().resume(&credentials, 2).expect("it is there");
         assert_eq!(session.request(1, 1).records().increment("r", "n", 1), Ok(1));
         assert_eq!(session.records().increment("r", "n", 1), Ok(2));
     }
@@ -82,7 +82,7 @@ fn a_session_that_expires_gives_back_what_it_owns_and_nothing_else() {
     let done = lost[0].name.clone();
     dead.records().complete(&lost[0], [("r", "ok")]).expect("complete");
     dead.records().put("presence.w", [("here", true)], Put { ttl: Ttl::WithSession, ..Put::default() }).expect("put");
-    let dead_id = dead.id();
+    let (dead_id, dead_credentials) = (dead.id(), dead.credentials().clone());
     // It ends a moment before the other: when it has ended, the other was looked at.
     let sooner = house.sessions().open_with(options().timeout(TIMEOUT - Duration::from_millis(1))).expect("a session");
     let sooner_id = sooner.id();
@@ -98,8 +98,8 @@ fn a_session_that_expires_gives_back_what_it_owns_and_nothing_else() {
     eventually("the record ends", || house.records().get("presence.w").expect("get").is_none());
     assert_eq!(state(&house, &done), "completed");
     assert_eq!((state(&house, &kept[0].name), state(&house, &plain[0].name)), ("claimed".into(), "claimed".into()));
-    assert!(is_expired(house.sessions().keep_alive(dead_id)));
-    assert!(house.sessions().resume(dead_id, 9).is_err());
+    assert!(is_expired(house.sessions().keep_alive(&dead_credentials)));
+    assert!(house.sessions().resume(&dead_credentials, 9).is_err());
     let late = house.records().step(&lost[1], [("n", 2)]).expect_err("fenced");
     assert_eq!(late.code(), "SH-4002");
     let Followed::Page(page) = house.changes().of(Subject::Record).read(0, 1_000).expect("a page") else {
@@ -122,10 +122,10 @@ fn a_close_is_not_a_disconnect() {
     let (_directory, _, house) = house();
     put_jobs(&house, 1);
     let session = house.sessions().open().expect("a session");
-    let id = session.id();
+    let (id, credentials) = (session.id(), session.credentials().clone());
     let job = session.records().claim_next("jobs.", 1, &ClaimOptions::worker("w")).expect("a claim").remove(0);
     drop(session);
-    let session = house.sessions().resume(id, 100).expect("still there");
+    let session = house.sessions().resume(&credentials, 100).expect("still there");
     session.records().step(&job, [("n", 2)]).expect("still held");
     session.close().expect("closed");
     assert_eq!(house.sessions().state(id), LifeState::Expired);
@@ -138,7 +138,7 @@ fn pushes_arrive_in_order_until_they_are_acknowledged() {
     let path = directory.path().join("house");
     let house = Statehouse::open(&path).expect("a house");
     let session = house.sessions().open().expect("a session");
-    let id = session.id();
+    let (id, credentials) = (session.id(), session.credentials().clone());
     let push = |house: &Statehouse, n: u8| {
         house.group("g").commit().set_cell("n", i64::from(n)).push(id, vec![n]).run().expect("a commit");
     };
@@ -171,7 +171,7 @@ fn pushes_arrive_in_order_until_they_are_acknowledged() {
     assert_eq!(waiter.join().expect("no panic"), Some(Delivery::Push { number: 4, payload: vec![4] }));
     drop((session, house));
     let house = Statehouse::open(&path).expect("a house");
-    let session = house.sessions().resume(id, 1).expect("it is there");
+    let session = house.sessions().resume(&credentials, 1).expect("it is there");
     assert_eq!(next(&session, none), [(3, vec![3]), (4, vec![4])]);
     let retried = house.sessions().requests_for_retry(u64::MAX, 10).expect("a retry");
     assert_eq!(retried.iter().map(|push| push.number).collect::<Vec<_>>(), [3, 4]);
@@ -277,4 +277,91 @@ fn a_worker_that_waits_for_work_is_alive() {
     eventually("one that does not wait ends", || house.sessions().state(silent.id()) == LifeState::Expired);
     put_jobs(&house, 1);
     assert_eq!(worker.join().expect("no panic"), Ok(1));
+}
+
+fn code<T>(result: Result<T, Error>) -> String {
+    result.err().map_or_else(|| "done".to_owned(), |error| error.code().to_owned())
+}
+
+/// What a client can do as a session by its number.
+fn acts(house: &Statehouse, shown: &SessionCredentials) -> Vec<(&'static str, String)> {
+    let sessions = house.sessions();
+    vec![
+        ("keep_alive", code(sessions.keep_alive(shown))),
+        ("resume", code(sessions.resume(shown, 100).map(drop))),
+        ("request_in", code(sessions.request_in(shown, 1, 1, "default").map(drop))),
+        ("deliveries", code(sessions.deliveries(shown).map(drop))),
+        ("acknowledge", code(sessions.acknowledge(shown, 0))),
+        ("end", code(sessions.end(shown))),
+    ]
+}
+
+#[test]
+fn only_the_secret_of_a_session_opens_it() {
+    let (_directory, clock, house) = house();
+    let sessions = house.sessions();
+    let session = sessions.create(SessionOptions::default().timeout(TIMEOUT)).expect("a session");
+    let other = sessions.create(SessionOptions::default().timeout(2 * TIMEOUT)).expect("a session");
+    assert_ne!(session.secret, other.secret);
+    let applied = || house.status().expect("a status").applied_index;
+    let before = applied();
+    clock.advance(TIMEOUT - Duration::from_millis(1));
+    for secret in [&other.secret, &SessionSecret::from_bytes([0; 16])] {
+        let shown = SessionCredentials { session: session.session, secret: secret.clone() };
+        for (act, code) in acts(&house, &shown) {
+            assert_eq!(code, "SH-5007", "{act}");
+        }
+    }
+    assert_eq!(code(sessions.shown(session.session, None)), "SH-5007");
+    assert_eq!(sessions.state(session.session), LifeState::Pending, "nobody was there");
+    assert_eq!(applied(), before, "nothing was proposed");
+    // A number that will be given to the next session, or to none.
+    for number in [other.session + 1, u64::MAX] {
+        let unknown = SessionCredentials { session: number, ..session.clone() };
+        for (act, code) in acts(&house, &unknown) {
+            assert_eq!(code, if act == "end" { "done" } else { "SH-5004" }, "{act}");
+        }
+        assert_eq!(sessions.end(&unknown), Ok(false));
+        assert_eq!(code(sessions.shown(number, None)), "SH-5004");
+    }
+    assert_eq!(applied(), before, "nothing was proposed");
+    clock.advance(Duration::from_millis(1));
+    eventually("what was refused is no sign of life", || sessions.state(session.session) == LifeState::Expired);
+    for (act, code) in acts(&house, &other) {
+        assert_eq!(code, "done", "{act}");
+    }
+    assert_eq!(sessions.state(other.session), LifeState::Expired, "it was ended last");
+    let ended_by_an_operator = sessions.create(SessionOptions::default()).expect("a session").session;
+    assert_eq!(sessions.list(0, 10), Ok(vec![ended_by_an_operator]));
+    assert!(sessions.status(ended_by_an_operator).expect("a status").is_some());
+    assert_eq!(sessions.expire(ended_by_an_operator), Ok(true), "without a secret");
+}
+
+#[test]
+fn a_secret_is_stored_nowhere_and_survives_with_its_digest() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("house");
+    let house = Statehouse::open(&path).expect("a house");
+    let session = house.sessions().create(SessionOptions::default().capability("name", "marked")).expect("a session");
+    let mut image = Vec::new();
+    house.write_image(&mut image).expect("an image");
+    let status = format!("{:?}", house.sessions().status(session.session).expect("a status"));
+    house.close().expect("closed");
+    drop(house);
+    let mut stored = vec![image, status.into_bytes()];
+    let mut folders = vec![path.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { stored.push(std::fs::read(path).expect("a file")) }
+        }
+    }
+    let holds =
+        |wanted: &[u8]| stored.iter().filter(|bytes| bytes.windows(wanted.len()).any(|at| at == wanted)).count();
+    assert!(holds(b"marked") >= 2, "the image, and the journal or the store");
+    assert_eq!((holds(session.secret.as_bytes()), holds(session.secret.to_text().as_bytes())), (0, 0));
+    let house = Statehouse::open(&path).expect("a house");
+    let stranger = SessionCredentials { secret: SessionSecret::from_bytes([0; 16]), ..session.clone() };
+    assert_eq!(code(house.sessions().resume(&stranger, 1)), "SH-5007");
+    assert_eq!(house.sessions().resume(&session, 1).expect("its own secret").credentials(), &session);
 }

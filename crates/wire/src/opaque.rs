@@ -6,6 +6,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use contract::SessionSecret;
 
 /// A session: clients keep it, and send it back unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,34 @@ impl SessionId {
 impl fmt::Display for SessionId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "s-{}", self.0)
+    }
+}
+
+/// The secret of a session, as text. Whatever is not one is refused without being repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretText(pub SessionSecret);
+
+impl serde::Serialize for SecretText {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_text())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for SecretText {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let refused = || serde::de::Error::custom("not a secret of a session issued by a server");
+        SessionSecret::parse(&text).map(Self).ok_or_else(refused)
+    }
+}
+
+impl crate::schema::Described for SecretText {
+    fn schema(_: &mut crate::schema::Schemas) -> serde_json::Value {
+        serde_json::json!({
+            "type": "string",
+            "pattern": "^[0-9a-f]{32}$",
+            "description": "The secret of a session: keep it where only the session's client can read it",
+        })
     }
 }
 
@@ -114,4 +143,22 @@ opaque! {
     SessionId: "session", "^s-(0|[1-9][0-9]{0,19})$",
     FeedCursor: "cursor", "^c-(0|[1-9][0-9]{0,18})$",
     PageCursor: "cursor", "^[A-Za-z0-9_-]*$",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_read_as_it_is_written_and_appears_in_no_error() {
+        let secret = SecretText(SessionSecret::from_bytes([0xab; 16]));
+        let written = serde_json::to_string(&secret).expect("JSON");
+        assert_eq!(written, format!("\"{}\"", "ab".repeat(16)));
+        assert_eq!(serde_json::from_str::<SecretText>(&written).expect("a secret"), secret);
+        for wrong in [written.to_uppercase(), written.replacen("ab", "a", 1), "7".to_owned()] {
+            let error = serde_json::from_str::<SecretText>(&wrong).expect_err("no secret").to_string();
+            assert!(!error.contains("abab") && !error.contains("ABAB"), "{error}");
+        }
+        assert!(!format!("{secret:?}").contains("ab"), "{secret:?}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Requests and answers of the routes for sessions and pushes.
 
+use contract::SessionCredentials;
+
 use crate::schema::{left_out, object, words};
-use crate::values::{DurationText, Members, Payload, SessionId};
+use crate::values::{DurationText, Members, Payload, SecretText, SessionId};
 
 object! {
     /// Opens a session.
@@ -16,6 +18,8 @@ object! {
     answer OpenedSession {
         /// The session.
         session: SessionId,
+        /// What its client shows, as the header `Statehouse-Session-Secret`, to act as the session. It is not shown again.
+        secret: SecretText,
         /// How long it lives after its client's last activity.
         timeout_ms: u64,
     }
@@ -58,6 +62,12 @@ object! {
         sessions: Vec<Session>,
         /// Where the next page starts, if there is one.
         next_after: Option<SessionId>,
+    }
+
+    /// How a session is ended.
+    request EndSession {
+        /// For operators: ends the session without its secret.
+        force: Option<bool>,
     }
 
     /// The end of a session.
@@ -152,6 +162,7 @@ object! {
 left_out! {
     OpenSession { timeout, capabilities }
     ListSessions { after, limit }
+    EndSession { force }
     ReadPushes { wait, limit, follow }
 }
 
@@ -166,5 +177,12 @@ words! {
         Disconnected = "disconnected",
         /// There is no such session.
         Expired = "expired",
+    }
+}
+
+impl OpenedSession {
+    /// What its client needs to act as the session.
+    pub fn credentials(&self) -> SessionCredentials {
+        SessionCredentials { session: self.session.0, secret: self.secret.0.clone() }
     }
 }

@@ -16,7 +16,7 @@ use crate::error::{DecodeError, Reason, pass};
 use crate::reader::{RAW_VALUE, from_json_text};
 use crate::schema::{Described, Schemas};
 
-pub use crate::opaque::{FeedCursor, PageCursor, SessionId};
+pub use crate::opaque::{FeedCursor, PageCursor, SecretText, SessionId};
 
 /// User JSON: it is kept as the text that was sent, and returned as that text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -42,7 +42,7 @@ const PATHS: &[&str] = &[
     "/v1/records?prefix=jobs.&where=%5B%5B%22state%22%2C%22eq%22%2C%22pending%22%5D%5D&type=task&limit=5&cursor=x",
     "/v1/runs/nightly/events?after=0&limit=3\naccept: application/json\nlast-event-id: 4",
     "/v1/runs?status=RUNNING&type=etl&stalled=10m",
-    "/v1/changes?prefix=&from=c-0&limit=3\nstatehouse-session: s-7\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
+    "/v1/changes?prefix=&from=c-0&limit=3\nstatehouse-session: s-7\nstatehouse-session-secret: 000102030405060708090a0b0c0d0e0f\nstatehouse-request: 1\nstatehouse-lowest-pending: 1",
     "/v1/sessions?after=s-1&limit=2\nif-none-match: *\nidempotency-key: k",
     "/v1/counts?prefix=\nprefer: wait=0",
 ];

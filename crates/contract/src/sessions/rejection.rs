@@ -36,6 +36,11 @@ pub enum SessionRejection {
         /// The limit.
         max: u64,
     },
+    /// The session exists, and the secret shown is not its own, or none was shown. Nothing was done.
+    #[error(
+        "the secret of the session is missing or wrong; nothing was done: show the one that its creation returned [SH-5007]"
+    )]
+    WrongSecret,
     /// The user's machine cannot read the command.
     #[error("machine {machine} cannot read the command; nothing was changed [SH-5005]")]
     UnreadableCommand {
@@ -52,6 +57,7 @@ impl SessionRejection {
             Self::Evicted { .. } => Facts::of("SH-5003", Class::Gone),
             Self::Busy { .. } => Facts::retryable("SH-5001", Class::Busy),
             Self::RequestReused { .. } => Facts::of("SH-5006", Class::Unprocessable),
+            Self::WrongSecret => Facts::of("SH-5007", Class::Forbidden),
             Self::UnreadableCommand { .. } => Facts::of("SH-5005", Class::Invalid),
         }
     }
@@ -59,7 +65,7 @@ impl SessionRejection {
     /// What a caller needs next, as members of JSON.
     pub fn members(&self) -> Members {
         match self {
-            Self::Expired => members![],
+            Self::Expired | Self::WrongSecret => members![],
             Self::Evicted { request, floor } => members!["request" => request, "floor" => floor],
             Self::Busy { limit, max } => members!["limit" => limit, "max" => max],
             Self::RequestReused { request } => members!["request" => request],

@@ -4,7 +4,7 @@
 
 use contract::{Rejection, Value};
 use kv::{KeyRange, MemoryStore, Order, Store};
-use session::{Envelope, Reply, SESSIONS, SessionAnswer, SessionCommand, SessionNumber};
+use session::{Envelope, Reply, SESSIONS, SecretDigest, SessionAnswer, SessionCommand, SessionNumber};
 
 use super::*;
 use crate::command::MACHINE;
@@ -52,7 +52,8 @@ fn apply(kernel: &mut Kernel, store: &MemoryStore, command: &Envelope<'_>) -> Ve
 /// Creates a session, and returns the reply.
 fn create_session(kernel: &mut Kernel, store: &MemoryStore) -> Vec<u8> {
     let mut body = Writer::new();
-    SessionCommand::Create { timeout_us: 1, capabilities: Vec::new() }.encode(&mut body);
+    let secret = SecretDigest::new([1; 32]);
+    SessionCommand::Create { timeout_us: 1, secret, capabilities: Vec::new() }.encode(&mut body);
     apply(kernel, store, &Envelope::without_session(SESSIONS, 0, body.as_slice()))
 }
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::Error;
+use contract::{Error, SessionRejection};
 use kernel::Keys;
 use kv::View;
-use session::{ChangedSessions, Stamp};
+use session::{ChangedSessions, SecretDigest, Stamp};
 use waiting::{Bell, Bells};
 
 use crate::error::from_halt;
@@ -32,6 +32,8 @@ struct Life {
     /// Cluster time in µs.
     last_contact_us: u64,
     timeout_us: u64,
+    /// Of its secret.
+    secret: SecretDigest,
     connections: u32,
     /// Calls of its client that wait here now: as long as there is one, it is alive.
     waiting: u32,
@@ -42,8 +44,8 @@ struct Life {
 }
 
 impl Life {
-    fn new(now: Stamp, timeout_us: u64, seen: bool) -> Self {
-        Self { last_contact_us: now.cluster_us, timeout_us, connections: 0, waiting: 0, seen, ending: false }
+    fn new(now: Stamp, timeout_us: u64, secret: SecretDigest, seen: bool) -> Self {
+        Self { last_contact_us: now.cluster_us, timeout_us, secret, connections: 0, waiting: 0, seen, ending: false }
     }
 
     fn state(&self) -> LifeState {
@@ -92,7 +94,7 @@ impl Keeper {
         for found in session::row::sessions(view, &keys.sessions(), 0) {
             let (session, row) = found.map_err(|halt| from_halt(&halt))?;
             let timeout_us = if row.broken { 0 } else { row.timeout_us };
-            lives.by_session.insert(session, Life::new(now, timeout_us, true));
+            lives.by_session.insert(session, Life::new(now, timeout_us, row.secret, true));
         }
         lives.next_deadline_us = 0;
         lives.ended = EndedSessions::default();
@@ -107,10 +109,10 @@ impl Keeper {
             return;
         }
         let mut lives = self.lock();
-        for (session, timeout_us) in &sessions.created {
-            let life = Life::new(now, *timeout_us, false);
+        for created in &sessions.created {
+            let life = Life::new(now, created.timeout_us, created.secret, false);
             lives.next_deadline_us = lives.next_deadline_us.min(life.deadline_us());
-            lives.by_session.insert(*session, life);
+            lives.by_session.insert(created.session, life);
         }
         for session in &sessions.broken {
             if let Some(life) = lives.by_session.get_mut(session) {
@@ -135,7 +137,21 @@ impl Keeper {
         }
     }
 
-    /// Records activity of a session's client. False if the session is unknown here.
+    /// Records activity of a session's client, if it has shown the secret. A session that is unknown here or being ended is
+    /// refused as expired, whatever was shown: everybody may know that it is not there.
+    pub(crate) fn admit(&self, session: u64, shown: Option<&SecretDigest>, now: Stamp) -> Result<(), SessionRejection> {
+        let mut lives = self.lock();
+        let life = lives.by_session.get_mut(&session).filter(|life| !life.ending);
+        let life = life.ok_or(SessionRejection::Expired)?;
+        if shown != Some(&life.secret) {
+            return Err(SessionRejection::WrongSecret);
+        }
+        life.last_contact_us = life.last_contact_us.max(now.cluster_us);
+        life.seen = true;
+        Ok(())
+    }
+
+    /// Records activity of a session's client, which was admitted before. False if the session is unknown here.
     pub fn contact(&self, session: u64, now: Stamp) -> bool {
         match self.lock().by_session.get_mut(&session) {
             Some(life) => {
@@ -147,7 +163,7 @@ impl Keeper {
         }
     }
 
-    /// A client connects. False if the session is unknown here.
+    /// A client connects that was admitted before. False if the session is unknown here.
     pub fn connect(&self, session: u64, now: Stamp) -> bool {
         let mut lives = self.lock();
         let life = lives.by_session.get_mut(&session).filter(|life| !life.ending);
@@ -281,15 +297,26 @@ impl Drop for WaitingIn<'_> {
 
 #[cfg(test)]
 mod tests {
+    use session::CreatedSession;
+
     use super::*;
 
     fn at(cluster_us: u64) -> Stamp {
         Stamp { wall_us: 0, cluster_us }
     }
 
+    fn secret_of(session: u64) -> SecretDigest {
+        SecretDigest::new([u8::try_from(session).expect("small"); 32])
+    }
+
     fn keeper(sessions: &[(u64, u64)]) -> Keeper {
         let keeper = Keeper::default();
-        keeper.changed(&ChangedSessions { created: sessions.to_vec(), ..ChangedSessions::default() }, at(0));
+        let created = sessions.iter().map(|(session, timeout_us)| CreatedSession {
+            session: *session,
+            timeout_us: *timeout_us,
+            secret: secret_of(*session),
+        });
+        keeper.changed(&ChangedSessions { created: created.collect(), ..ChangedSessions::default() }, at(0));
         keeper
     }
 
@@ -311,6 +338,21 @@ mod tests {
         assert_eq!(keeper.take_overdue(at(160), 10), [7]);
         keeper.changed(&ChangedSessions { expired: vec![7], ..ChangedSessions::default() }, at(161));
         assert_eq!(keeper.state(7), LifeState::Expired);
+    }
+
+    #[test]
+    fn a_client_is_admitted_by_the_secret_of_its_session_only() {
+        let keeper = keeper(&[(7, 100), (8, 100)]);
+        assert_eq!(keeper.admit(7, Some(&secret_of(7)), at(60)), Ok(()));
+        for shown in [None, Some(secret_of(8)), Some(secret_of(9))] {
+            assert_eq!(keeper.admit(7, shown.as_ref(), at(90)), Err(SessionRejection::WrongSecret));
+        }
+        assert_eq!(keeper.admit(8, Some(&secret_of(7)), at(90)), Err(SessionRejection::WrongSecret));
+        assert_eq!(keeper.admit(9, Some(&secret_of(9)), at(90)), Err(SessionRejection::Expired));
+        assert_eq!(keeper.state(8), LifeState::Pending, "what is refused is no sign of life");
+        assert_eq!(keeper.take_overdue(at(100), 10), [8]);
+        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
+        assert_eq!(keeper.admit(7, Some(&secret_of(7)), at(160)), Err(SessionRejection::Expired), "it is being ended");
     }
 
     #[test]

@@ -39,17 +39,17 @@ pub(crate) async fn set_retention(server: Server, call: Call<NoQuery, SetRetenti
 }
 
 pub(crate) async fn branches(server: Server, call: Call<NoQuery, NoBody>) -> Answered<BranchList> {
-    Ok(Reply::new(BranchList { branches: call.scope.open(&server.house).space.branches()? }))
+    Ok(Reply::new(BranchList { branches: call.scope.open(&server.house)?.space.branches()? }))
 }
 
 pub(crate) async fn create_branch(server: Server, call: Call<NoQuery, NoBody>) -> Answered<BranchMade> {
     let (scope, name) = (call.scope, call.name.clone());
-    server.call(move |house| scope.open(house).space.create_branch(&name).map(drop)).await?;
+    server.call(move |house| scope.open(house)?.space.create_branch(&name).map(drop)).await?;
     Ok(Reply::new(BranchMade { branch: call.name }).created(true))
 }
 
 pub(crate) async fn delete_branch(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Nothing> {
-    server.call(move |house| call.scope.open(house).space.delete_branch(&call.name)).await?;
+    server.call(move |house| call.scope.open(house)?.space.delete_branch(&call.name)).await?;
     Ok(Reply::new(Nothing {}))
 }
 

@@ -20,7 +20,7 @@ const PAGE_ROWS: usize = 100;
 
 pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Result<Followed<ChangesAnswer>, Refusal> {
     let Call { scope, query, wait, stream, last_event, .. } = call;
-    let feed = scope.open(&server.house).space.changes().with_prefix(query.prefix.as_deref().unwrap_or_default());
+    let feed = scope.open(&server.house)?.space.changes().with_prefix(query.prefix.as_deref().unwrap_or_default());
     let feed = match &scope.group {
         Some(group) => feed.in_group(group),
         None => feed,

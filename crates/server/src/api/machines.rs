@@ -40,14 +40,16 @@ impl Server {
 pub(crate) async fn request(server: Server, call: Call<MachineRequest, RawBytes>) -> Result<RawBytes, Refusal> {
     let Call { mut scope, name, query, body: RawBytes(command), .. } = call;
     let session = session_of(&name)?;
+    let secret = scope.secret.take();
     let machine = machine(&server, query.machine)?;
     let Some(request) = scope.session.take() else {
         return Err(Refusal::invalid("Statehouse-Request", "Statehouse-Request is missing"));
     };
     let answer = server.call(move |house| {
         let group = scope.group.as_deref().unwrap_or(GROUP);
-        let space = scope.open(house).space;
-        machine(&space, group).request(session, request.request, request.lowest_pending, &command)
+        let space = scope.open(house)?.space;
+        let shown = house.sessions().shown(session, secret)?;
+        machine(&space, group).request(&shown, request.request, request.lowest_pending, &command)
     });
     Ok(RawBytes(answer.await?.into()))
 }

@@ -1,6 +1,7 @@
 //! The scope of a request: its space, branch and group, and its session. Each contract adds its own handle to [`Handles`].
 
 use contract::catalogue::DEFAULT_SPACE;
+use contract::{Error, SessionSecret};
 use statehouse::{Group, Space, Statehouse};
 
 /// The scope of a request.
@@ -10,6 +11,8 @@ pub(crate) struct RequestScope {
     pub(crate) branch: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) session: Option<InSession>,
+    /// The secret shown for that session, or for the one in the path.
+    pub(crate) secret: Option<SessionSecret>,
 }
 
 /// A numbered request of a session.
@@ -27,20 +30,22 @@ pub(crate) struct Handles {
 }
 
 impl RequestScope {
-    /// Opens the scope, in the session if there is one.
-    pub(crate) fn open(&self, house: &Statehouse) -> Handles {
+    /// Opens the scope, in the session if there is one and its secret was shown.
+    pub(crate) fn open(&self, house: &Statehouse) -> Result<Handles, Error> {
         let name = self.space.as_deref().unwrap_or(DEFAULT_SPACE);
         let space = match self.session {
             None => house.space(name),
             Some(InSession { session, request, lowest_pending }) => {
-                house.sessions().request_in(session, request, lowest_pending, name)
+                let sessions = house.sessions();
+                let shown = sessions.shown(session, self.secret.clone())?;
+                sessions.request_in(&shown, request, lowest_pending, name)?
             }
         };
         let space = match &self.branch {
             Some(branch) => space.branch(branch),
             None => space,
         };
-        Handles { space, group: self.group.clone() }
+        Ok(Handles { space, group: self.group.clone() })
     }
 }
 

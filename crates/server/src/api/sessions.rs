@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use contract::limits::PAGE_BYTES_MAX;
 use contract::time::{iso, millis};
-use contract::{Error, Rejection, SessionRejection};
+use contract::{Error, Rejection, SessionCredentials, SessionRejection};
 use statehouse::sessions::{Deliveries, Delivery, LifeState, SessionOptions, SessionStatus};
 use wire::operations::{NoBody, Nothing};
 use wire::query::NoQuery;
 use wire::sessions::{
-    Acknowledge, Acknowledged, EndedSession, ListSessions, OpenSession, OpenedSession, PushPage, PushedMessage,
-    ReadPushes, Session, SessionPage, SessionState,
+    Acknowledge, Acknowledged, EndSession, EndedSession, ListSessions, OpenSession, OpenedSession, PushPage,
+    PushedMessage, ReadPushes, Session, SessionPage, SessionState,
 };
-use wire::values::{Payload, SessionId};
+use wire::values::{Payload, SecretText, SessionId};
 
 use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
@@ -27,6 +27,11 @@ pub(crate) fn session_of(name: &str) -> Result<u64, Refusal> {
     SessionId::parse(name).map(|session| session.0).ok_or_else(refused)
 }
 
+/// The session in a path, with the secret that was shown.
+pub(crate) fn shown_by<Q, B>(server: &Server, call: &Call<Q, B>) -> Result<SessionCredentials, Refusal> {
+    Ok(server.house.sessions().shown(session_of(&call.name)?, call.scope.secret.clone())?)
+}
+
 pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> Answered<OpenedSession> {
     let mut options = SessionOptions::default();
     if let Some(timeout) = call.body.timeout {
@@ -36,18 +41,19 @@ pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> An
         options = options.capability(&name, value);
     }
     let timeout_ms = millis(options.timeout);
-    let session = server.house.sessions().create_later(options).await?;
-    Ok(Reply::new(OpenedSession { session: SessionId(session), timeout_ms }).created(true))
+    let SessionCredentials { session, secret } = server.house.sessions().create_later(options).await?;
+    let opened = OpenedSession { session: SessionId(session), secret: SecretText(secret), timeout_ms };
+    Ok(Reply::new(opened).created(true))
 }
 
 pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Session> {
     let session = session_of(&call.name)?;
     let sessions = server.house.sessions();
     let status = sessions.status(session)?.ok_or(Error::from(Rejection::Session(SessionRejection::Expired)))?;
-    Ok(Reply::new(shown(session, status, sessions.state(session))))
+    Ok(Reply::new(status_of(session, status, sessions.state(session))))
 }
 
-fn shown(session: u64, status: SessionStatus, state: LifeState) -> Session {
+fn status_of(session: u64, status: SessionStatus, state: LifeState) -> Session {
     let capabilities = status.row.capabilities.iter().map(|(name, value)| (name.clone(), Payload(value.clone())));
     Session {
         session: SessionId(session),
@@ -69,12 +75,24 @@ fn shown(session: u64, status: SessionStatus, state: LifeState) -> Session {
 }
 
 pub(crate) async fn keep_alive(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Nothing> {
-    server.house.sessions().keep_alive(session_of(&call.name)?)?;
+    server.house.sessions().keep_alive(&shown_by(&server, &call)?)?;
     Ok(Reply::new(Nothing {}))
 }
 
-pub(crate) async fn end(server: Server, call: Call<NoQuery, NoBody>) -> Answered<EndedSession> {
-    let ended = server.house.sessions().expire_later(session_of(&call.name)?).await?;
+/// A secret that is shown is checked, also if the end is forced.
+pub(crate) async fn end(server: Server, call: Call<EndSession, NoBody>) -> Answered<EndedSession> {
+    let (session, sessions) = (session_of(&call.name)?, server.house.sessions());
+    let ended = match call.scope.secret {
+        None if call.query.force == Some(true) => sessions.expire_later(session).await,
+        secret => match sessions.shown(session, secret) {
+            Ok(shown) => sessions.end_later(&shown).await,
+            Err(error) => Err(error),
+        },
+    };
+    let ended = match ended {
+        Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))) => false,
+        ended => ended?,
+    };
     Ok(Reply::new(EndedSession { ended }))
 }
 
@@ -89,7 +107,7 @@ pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> An
         let mut found = Vec::with_capacity(numbers.len());
         for session in numbers {
             // It may have ended since.
-            found.extend(sessions.status(session)?.map(|status| shown(session, status, sessions.state(session))));
+            found.extend(sessions.status(session)?.map(|status| status_of(session, status, sessions.state(session))));
         }
         Ok(SessionPage { sessions: found, next_after: next_after.map(SessionId) })
     });
@@ -99,9 +117,11 @@ pub(crate) async fn list(server: Server, call: Call<ListSessions, NoBody>) -> An
 /// The unacknowledged pushes, starting with the first; optionally waits if there is none.
 pub(crate) async fn pushes(server: Server, call: Call<ReadPushes, NoBody>) -> Result<Followed<PushPage>, Refusal> {
     let limit = page_limit(call.query.limit, PAGE_ROWS)?;
-    let mut deliveries = server.house.sessions().deliveries(session_of(&call.name)?)?;
     if call.stream {
         refuse_limit_of_stream(call.query.limit)?;
+    }
+    let mut deliveries = server.house.sessions().deliveries(&shown_by(&server, &call)?)?;
+    if call.stream {
         let not_an_id = |_| Refusal::invalid("Last-Event-ID", "Last-Event-ID is not an id issued by this server");
         let seen = call.last_event.map(|text| text.parse().map_err(not_an_id)).transpose()?.unwrap_or(0);
         return Ok(Followed::Stream(server.stream(SessionPushes { deliveries, seen })?));
@@ -160,7 +180,7 @@ fn pushed(delivery: Delivery) -> Option<PushedMessage> {
 }
 
 pub(crate) async fn acknowledge(server: Server, call: Call<NoQuery, Acknowledge>) -> Answered<Acknowledged> {
-    let session = session_of(&call.name)?;
-    let forgotten = server.house.sessions().acknowledge_later(session, call.body.upto).await?;
+    let shown = shown_by(&server, &call)?;
+    let forgotten = server.house.sessions().acknowledge_later(&shown, call.body.upto).await?;
     Ok(Reply::new(Acknowledged { forgotten }))
 }

@@ -23,7 +23,7 @@ pub(crate) async fn command(server: Server, call: Call<NoQuery, StateCommand>) -
         StateCommand::StateSet(of) => Command::StateSet { branch: of.branch, cell: of.cell, value: of.value.0 },
     };
     let executed = server.call(move |house| {
-        let handles = scope.open(house);
+        let handles = scope.open(house)?;
         let cells = handles.space.branch(seed::branch_of(&command)).group(seed::GROUP).cells();
         Ok((seed::execute_alone(&cells, command)?, handles.replayed()))
     });

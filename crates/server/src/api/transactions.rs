@@ -15,7 +15,7 @@ use crate::Server;
 
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
     let Call { scope, name: group, body, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let mut builder = CommitBuilder::new(&server, &handles.space, &group, 0)?;
     builder.add(body.guards, body.fence, body.operations)?;
     let CommitBuilder { commit, parts, .. } = builder;

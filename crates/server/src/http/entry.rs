@@ -51,6 +51,8 @@ pub(crate) struct Honours {
     pub(crate) session: bool,
     /// `Statehouse-Request` of the session in the path.
     pub(crate) request: bool,
+    /// `Statehouse-Session-Secret`, of that session or of the one in the path.
+    pub(crate) secret: bool,
     pub(crate) if_match: bool,
     pub(crate) if_none_match: bool,
     pub(crate) idempotency_key: bool,
@@ -217,6 +219,7 @@ where
         branch: route.scope >= Scope::Branch,
         group: route.scope >= Scope::Group,
         session: route.numbered,
+        secret: route.numbered,
         ..Honours::default()
     };
     Entry {
@@ -245,6 +248,13 @@ impl Entry {
     pub(crate) fn request(mut self) -> Self {
         self.access = Access::Write;
         self.honours.request = true;
+        self.honours.secret = true;
+        self
+    }
+
+    /// Acts as the session in the path.
+    pub(crate) fn acts_as_session(mut self) -> Self {
+        self.honours.secret = true;
         self
     }
 

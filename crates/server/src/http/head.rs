@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use axum::http::request::Parts;
-use contract::Expected;
 use contract::suggest::nearest;
+use contract::{Expected, SessionSecret};
 use wire::query::{Parameter, parameters};
 use wire::values::SessionId;
 use wire::{DecodeError, Reason};
@@ -19,10 +19,14 @@ use super::entry::{Asked, Entry, Honours};
 use crate::api::scope::{InSession, RequestScope};
 use crate::problem::Problem;
 
+/// The header that shows the secret of a session.
+const SECRET: &str = "Statehouse-Session-Secret";
+
 /// Our own request headers.
 const OURS: &[&str] = &[
     "Statehouse-Space",
     "Statehouse-Session",
+    "Statehouse-Session-Secret",
     "Statehouse-Request",
     "Statehouse-Lowest-Pending",
     "Statehouse-History",
@@ -50,6 +54,7 @@ pub(crate) struct Head {
 struct Found<'headers> {
     space: Option<&'headers str>,
     session: Option<&'headers str>,
+    secret: Option<&'headers str>,
     request: Option<&'headers str>,
     lowest_pending: Option<&'headers str>,
     history: Option<&'headers str>,
@@ -83,6 +88,7 @@ impl Head {
             scope.space = Some(space.to_owned());
         }
         scope.session = session(&found, honours)?;
+        scope.secret = found.secret.map(secret).transpose()?;
         let accepts_events = honours.stream
             && takes
                 .as_deref()
@@ -184,6 +190,7 @@ fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>
             _ if !name.starts_with("statehouse-") => continue,
             "statehouse-space" => (honours.space, "Statehouse-Space", &mut found.space),
             "statehouse-session" => (honours.session, "Statehouse-Session", &mut found.session),
+            "statehouse-session-secret" => (honours.secret, SECRET, &mut found.secret),
             "statehouse-request" => (honours.session || honours.request, "Statehouse-Request", &mut found.request),
             "statehouse-lowest-pending" => {
                 (honours.session || honours.request, "Statehouse-Lowest-Pending", &mut found.lowest_pending)
@@ -233,10 +240,12 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
         // The session is in the path.
         None if honours.request => 0,
         None => {
-            for (header, there) in
-                [("Statehouse-Request", found.request), ("Statehouse-Lowest-Pending", found.lowest_pending)]
-            {
-                if there.is_some() {
+            for (header, there) in [
+                ("Statehouse-Request", found.request),
+                ("Statehouse-Lowest-Pending", found.lowest_pending),
+                (SECRET, found.secret),
+            ] {
+                if there.is_some() && honours.session {
                     let detail = format!("{header} needs Statehouse-Session, which is missing");
                     return Err(Problem::refused_member(header, detail));
                 }
@@ -253,6 +262,12 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
     };
     let lowest_pending = found.lowest_pending.map(|text| number("Statehouse-Lowest-Pending", text)).transpose()?;
     Ok(Some(InSession { session, request, lowest_pending: lowest_pending.unwrap_or(0) }))
+}
+
+/// The secret of a session. The refusal does not repeat what is malformed: it may be most of a secret.
+fn secret(text: &str) -> Result<SessionSecret, Problem> {
+    let refused = || Problem::refused_member(SECRET, format!("the header {SECRET} is not a secret issued by a server"));
+    SessionSecret::parse(text).ok_or_else(refused)
 }
 
 /// The preconditions of `If-Match` and `If-None-Match`.

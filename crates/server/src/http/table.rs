@@ -112,8 +112,8 @@ fn sessions() -> Vec<Entry> {
         entry(SESSIONS_LIST, "Lists the sessions in the order they were opened", api::sessions::list),
         entry(SESSIONS_OPEN, "Opens a session", api::sessions::open).write().statuses(&[201]),
         entry(SESSIONS_READ, "Reads the state of a session", api::sessions::read),
-        entry(SESSIONS_END, "Ends a session", api::sessions::end).write(),
-        entry(SESSIONS_KEEPALIVE, "Keeps a session alive", api::sessions::keep_alive).write(),
+        entry(SESSIONS_END, "Ends a session", api::sessions::end).write().acts_as_session(),
+        entry(SESSIONS_KEEPALIVE, "Keeps a session alive", api::sessions::keep_alive).write().acts_as_session(),
         waiting(
             SESSIONS_PUSHES,
             "Reads the pushes that the session has not acknowledged",
@@ -123,9 +123,12 @@ fn sessions() -> Vec<Entry> {
             },
             api::sessions::pushes,
         )
+        .acts_as_session()
         .prefer_wait()
         .streams(),
-        entry(SESSIONS_ACKNOWLEDGE, "Acknowledges pushes up to a number", api::sessions::acknowledge).write(),
+        entry(SESSIONS_ACKNOWLEDGE, "Acknowledges pushes up to a number", api::sessions::acknowledge)
+            .write()
+            .acts_as_session(),
         entry(
             SESSIONS_REQUEST,
             "Sends a command to a hosted machine, in the machine's own encoding",
@@ -217,6 +220,7 @@ mod tests {
             (honours.space && !honours.branch, "space"),
             (honours.session, "session"),
             (honours.request, "request"),
+            (honours.secret && !honours.session && !honours.request, "secret"),
             (honours.if_match, "`If-Match`"),
             (honours.if_none_match, "`If-None-Match`"),
             (honours.idempotency_key, "`Idempotency-Key`"),

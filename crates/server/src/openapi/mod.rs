@@ -195,6 +195,10 @@ fn header_parameters(honours: Honours, schemas: &mut Schemas) -> Vec<(&'static s
         let session = wire::values::SessionId::schema(schemas);
         headers.push(("Statehouse-Session", "The session of this request.", session));
     }
+    if honours.secret {
+        let says = "The secret of the session, as its creation returned it.";
+        headers.push(("Statehouse-Session-Secret", says, wire::values::SecretText::schema(schemas)));
+    }
     if honours.session || honours.request {
         let says = "Its number in the session; a repeated request gets the same answer and is not executed again.";
         headers.push(("Statehouse-Request", says, number()));

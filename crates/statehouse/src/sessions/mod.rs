@@ -21,12 +21,13 @@ use kernel::catalogue::types::micros;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
 use node::sessions::requests::{InSession, Numbers};
+use node::sessions::secrets;
 use node::shard::Shard;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
 pub use ::session::user::machine_id;
 pub use ::session::{Command, NewSession, Pushes, Refused, SessionStatus, UserCall, UserMachine, UserState, UserView};
-pub use contract::sessions::{PushedRequest, SessionStore};
+pub use contract::sessions::{PushedRequest, SessionCredentials, SessionSecret, SessionStore};
 pub use deliveries::{Deliveries, Delivery, SubscriptionId};
 pub use hosted::{MachineGroup, MachineHandle};
 pub use node::sessions::census::{EndedSessions, LivingSessions};
@@ -110,59 +111,74 @@ impl Sessions {
     /// Opens a session.
     pub fn open_with(&self, options: SessionOptions) -> Result<Session, Error> {
         let session = self.create(options)?;
-        self.resume(session, 1)
+        self.resume(&session, 1)
     }
 
-    /// Creates a session and returns its number. Nobody is connected to it yet.
-    pub fn create(&self, options: SessionOptions) -> Result<u64, Error> {
+    /// Creates a session and returns its number, with the secret to act as it. Nobody is connected to it yet. The store keeps a
+    /// digest of the secret only: whoever loses it cannot get it again.
+    pub fn create(&self, options: SessionOptions) -> Result<SessionCredentials, Error> {
         self.create_later(options).wait()
     }
 
     /// [`create`](Self::create), answered later.
-    pub fn create_later(&self, options: SessionOptions) -> Pending<u64> {
-        if let Err(rejection) = options.check() {
-            return Pending::refused(rejection);
-        }
+    pub fn create_later(&self, options: SessionOptions) -> Pending<SessionCredentials> {
+        let secret = match options.check().map_err(Error::from).and_then(|()| secrets::draw()) {
+            Ok(secret) => secret,
+            Err(error) => return Pending::refused(error),
+        };
         let SessionOptions { timeout, capabilities } = options;
-        let command = SessionCommand::Create { timeout_us: micros(timeout), capabilities };
-        self.shard.access.propose_session(&command, |answer| match answer {
-            SessionAnswer::Created(session) => Ok(session),
+        let (timeout_us, digest) = (micros(timeout), secrets::digest(&secret));
+        let command = SessionCommand::Create { timeout_us, secret: digest, capabilities };
+        self.shard.access.propose_session(&command, move |answer| match answer {
+            SessionAnswer::Created(session) => Ok(SessionCredentials { session, secret: secret.clone() }),
             other => Err(unexpected_answer("the creation of a session", &other)),
         })
     }
 
     /// Connects to an existing session. Its next request will have the number `next_request`: earlier requests of its
     /// client must be below, and are answered as before by [`Session::request`].
-    pub fn resume(&self, session: u64, next_request: u64) -> Result<Session, Error> {
-        self.shard.check_tenure()?;
-        if !self.shard.keeper.connect(session, self.shard.now()) {
+    pub fn resume(&self, session: &SessionCredentials, next_request: u64) -> Result<Session, Error> {
+        self.keep_alive(session)?;
+        if !self.shard.keeper.connect(session.session, self.shard.now()) {
             return Err(Rejection::Session(SessionRejection::Expired).into());
         }
-        Ok(Session::new(self.shard.clone(), session, next_request))
+        Ok(Session::new(self.shard.clone(), session.clone(), next_request))
+    }
+
+    /// What a remote client has shown to act as a session, as it is given to the calls below. A client that has shown no secret
+    /// is refused.
+    pub fn shown(&self, session: u64, secret: Option<SessionSecret>) -> Result<SessionCredentials, Error> {
+        match secret {
+            Some(secret) => Ok(SessionCredentials { session, secret }),
+            None => Err(self.shard.admit(session, None).expect_err("nobody is admitted without a secret")),
+        }
     }
 
     /// A space for one request of a remote client's session, with the number chosen by the client; see
     /// [`Session::request`].
-    pub fn request_in(&self, session: u64, request: u64, lowest_pending: u64, space: &str) -> Space {
+    pub fn request_in(
+        &self,
+        session: &SessionCredentials,
+        request: u64,
+        lowest_pending: u64,
+        space: &str,
+    ) -> Result<Space, Error> {
+        self.keep_alive(session)?;
         let numbers = Numbers::exactly(request, lowest_pending);
-        let session = Some(InSession { session, numbers });
+        let session = Some(InSession { session: session.session, numbers });
         let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
-        Space { scope: Scope { shard, space: space.into(), branch, session } }
+        Ok(Space { scope: Scope { shard, space: space.into(), branch, session } })
     }
 
     /// The deliveries to a remote client's session; see [`Session::deliveries`].
-    pub fn deliveries(&self, session: u64) -> Result<Deliveries, Error> {
+    pub fn deliveries(&self, session: &SessionCredentials) -> Result<Deliveries, Error> {
         self.keep_alive(session)?;
-        Ok(Deliveries::new(self.shard.clone(), session))
+        Ok(Deliveries::new(self.shard.clone(), session.session))
     }
 
     /// Keeps a session alive: its timeout starts over. Costs no journal entry.
-    pub fn keep_alive(&self, session: u64) -> Result<(), Error> {
-        self.shard.check_tenure()?;
-        match self.shard.keeper.contact(session, self.shard.now()) {
-            true => Ok(()),
-            false => Err(Rejection::Session(SessionRejection::Expired).into()),
-        }
+    pub fn keep_alive(&self, session: &SessionCredentials) -> Result<(), Error> {
+        self.shard.admit(session.session, Some(&session.secret))
     }
 
     /// The state of a session's client.
@@ -184,7 +200,23 @@ impl Sessions {
         found.map(|row| row.map(|(session, _)| session)).collect::<Result<_, _>>().map_err(|halt| from_halt(&halt))
     }
 
-    /// Ends a session now, whatever its client does. Returns whether it existed.
+    /// Ends a session, as its client. Returns whether it existed.
+    pub fn end(&self, session: &SessionCredentials) -> Result<bool, Error> {
+        match self.end_later(session).wait() {
+            Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))) => Ok(false),
+            ended => ended,
+        }
+    }
+
+    /// [`end`](Self::end), answered later; a session that does not exist is refused as expired.
+    pub fn end_later(&self, session: &SessionCredentials) -> Pending<bool> {
+        match self.keep_alive(session) {
+            Ok(()) => self.expire_later(session.session),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Ends a session now, whatever its client does; for operators, who need no secret. Returns whether it existed.
     pub fn expire(&self, session: u64) -> Result<bool, Error> {
         self.expire_later(session).wait()
     }
@@ -196,12 +228,20 @@ impl Sessions {
     }
 
     /// Acknowledges a session's pushes up to this one. Returns how many were discarded.
-    pub fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
+    pub fn acknowledge(&self, session: &SessionCredentials, upto: u64) -> Result<u64, Error> {
         self.acknowledge_later(session, upto).wait()
     }
 
     /// [`acknowledge`](Self::acknowledge), answered later.
-    pub fn acknowledge_later(&self, session: u64, upto: u64) -> Pending<u64> {
+    pub fn acknowledge_later(&self, session: &SessionCredentials, upto: u64) -> Pending<u64> {
+        match self.keep_alive(session) {
+            Ok(()) => self.acknowledge_admitted(session.session, upto),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// [`acknowledge_later`](Self::acknowledge_later) of a client that was admitted before.
+    fn acknowledge_admitted(&self, session: u64, upto: u64) -> Pending<u64> {
         self.shard.keeper.contact(session, self.shard.now());
         self.shard.access.propose_session(&SessionCommand::Acknowledge { session, upto }, done)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::session::UserMachine;
 use contract::Error;
-use contract::sessions::{PushedRequest, SessionStore};
+use contract::sessions::{PushedRequest, SessionCredentials, SessionStore};
 use node::sessions::requests::{InSession, Numbers};
 
 use super::hosted::{response_bytes, submit};
@@ -31,24 +31,31 @@ impl<M: UserMachine> PortableSessions<M> {
 }
 
 impl<M: UserMachine> SessionStore for PortableSessions<M> {
-    fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error> {
+    fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<SessionCredentials, Error> {
         self.sessions().create(SessionOptions { timeout, capabilities: capabilities.to_vec() })
     }
 
-    fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error> {
+    fn request(
+        &self,
+        session: &SessionCredentials,
+        request: u64,
+        lowest_pending: u64,
+        command: &[u8],
+    ) -> Result<Vec<u8>, Error> {
+        self.sessions().keep_alive(session)?;
         let numbers = Numbers::exactly(request, lowest_pending);
-        let scope = Scope { session: Some(InSession { session, numbers }), ..self.scope.clone() };
+        let scope = Scope { session: Some(InSession { session: session.session, numbers }), ..self.scope.clone() };
         let answer =
             submit(&scope, (M::NUMBER, M::VERSION), &self.group, command, |answer| response_bytes(answer, M::NUMBER));
         answer.wait()
     }
 
-    fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
+    fn acknowledge(&self, session: &SessionCredentials, upto: u64) -> Result<u64, Error> {
         self.sessions().acknowledge(session, upto)
     }
 
-    fn expire(&self, session: u64) -> Result<bool, Error> {
-        self.sessions().expire(session)
+    fn expire(&self, session: &SessionCredentials) -> Result<bool, Error> {
+        self.sessions().end(session)
     }
 
     fn requests_for_retry(&self, sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error> {

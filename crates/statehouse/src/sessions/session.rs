@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ::session::UserMachine;
-use contract::Error;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::{Error, SessionCredentials};
 use node::sessions::requests::{InSession, Numbers, Requests};
 use node::shard::Shard;
 
@@ -34,18 +34,39 @@ use crate::house::Space;
 /// ```
 pub struct Session {
     shard: Arc<Shard>,
+    credentials: SessionCredentials,
     session: InSession,
 }
 
 impl Session {
-    pub(super) fn new(shard: Arc<Shard>, session: u64, next_request: u64) -> Self {
+    pub(super) fn new(shard: Arc<Shard>, credentials: SessionCredentials, next_request: u64) -> Self {
         let numbers = Numbers::Next(Arc::new(Requests::starting_with(next_request)));
-        Self { shard, session: InSession { session, numbers } }
+        let session = InSession { session: credentials.session, numbers };
+        Self { shard, credentials, session }
     }
 
     /// Its number.
     pub fn id(&self) -> u64 {
         self.session.session
+    }
+
+    /// Its number and its secret: what a client needs to return with [`Sessions::resume`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::sessions::{SessionCredentials, SessionSecret};
+    /// let session = house.sessions().open()?;
+    /// let SessionCredentials { session: number, secret } = session.credentials().clone();
+    /// let stored = (number, secret.to_text()); // where only this client can read it
+    /// drop(session);
+    /// let secret = SessionSecret::parse(&stored.1).expect("a secret");
+    /// let session = house.sessions().resume(&SessionCredentials { session: stored.0, secret }, 1)?;
+    /// # assert_eq!(session.id(), number);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn credentials(&self) -> &SessionCredentials {
+        &self.credentials
     }
 
     /// A space in this session, at its branch `main`.
@@ -95,7 +116,7 @@ impl Session {
 
     /// Keeps the session alive: its timeout starts over. Every command does the same.
     pub fn keep_alive(&self) -> Result<(), Error> {
-        self.sessions().keep_alive(self.id())
+        self.sessions().keep_alive(&self.credentials)
     }
 
     /// Ends the session: what it owns is released, and its requests are no longer answered.

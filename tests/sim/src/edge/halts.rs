@@ -169,10 +169,8 @@ fn in_session(client: &Client, request: &Request) -> Result<Request, String> {
         return Ok(request.clone());
     }
     let opened = client.call(Request::post("/v1/sessions").body(r#"{"timeout":"10m"}"#));
-    let session = match &opened.map_err(|error| error.to_string())?.json()["session"] {
-        JsonValue::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let opened = opened.map_err(|error| error.to_string())?.json();
+    let [session, secret] = ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned());
     let request = Request { path: request.path.replace("SESSION", &session), ..request.clone() };
-    Ok(request.header("statehouse-request", 1))
+    Ok(request.header("statehouse-session-secret", secret).header("statehouse-request", 1))
 }

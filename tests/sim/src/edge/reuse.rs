@@ -94,13 +94,11 @@ impl Scene {
         found
     }
 
-    /// A new session, as the headers have it.
-    fn session(&self) -> String {
+    /// A new session and its secret, as the headers have them.
+    fn session(&self) -> [String; 2] {
         let opened = self.client.call(Request::post("/v1/sessions").body(r#"{"timeout":"10m"}"#)).expect("a session");
-        match &opened.json()["session"] {
-            JsonValue::String(text) => text.clone(),
-            other => other.to_string(),
-        }
+        let opened = opened.json();
+        ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned())
     }
 
     /// The end of the change feed.
@@ -126,8 +124,9 @@ fn next_page(page: &JsonValue) -> Option<String> {
     }
 }
 
-fn numbered(request: &Request, session: &str) -> Request {
-    request.clone().header("statehouse-session", session).header("statehouse-request", 1)
+fn numbered(request: &Request, [session, secret]: &[String; 2]) -> Request {
+    let request = request.clone().header("statehouse-session", session).header("statehouse-session-secret", secret);
+    request.header("statehouse-request", 1)
 }
 
 fn code(response: &Response) -> String {

@@ -191,10 +191,11 @@ impl Codes<'_> {
 
     fn sessions(&mut self) {
         let opened = self.sent(Request::post("/v1/sessions")).json();
-        let session = opened["session"].as_str().expect("a session");
+        let [session, secret] = ["session", "secret"].map(|member| opened[member].as_str().expect("text"));
         let request = |number: u64, lowest: u64| {
             Request::put("/v1/cells/codes.session")
                 .header("statehouse-session", session)
+                .header("statehouse-session-secret", secret)
                 .header("statehouse-request", number)
                 .header("statehouse-lowest-pending", lowest)
                 .body("1")
@@ -210,9 +211,13 @@ impl Codes<'_> {
         let other = request(answers_max + 2, answers_max + 2).body("2");
         self.refused("SH-5006", 422, other);
         let command = Request::post(format!("/v1/sessions/{session}/requests")).query("machine", TallyMachine::NUMBER);
-        let command = command.header("statehouse-request", answers_max + 3).body("no command");
+        let command = command
+            .header("statehouse-session-secret", secret)
+            .header("statehouse-request", answers_max + 3)
+            .body("no command");
         self.refused("SH-5005", 400, command);
-        self.sent(Request::delete(format!("/v1/sessions/{session}")));
+        self.refused("SH-5007", 403, Request::delete(format!("/v1/sessions/{session}")));
+        self.sent(Request::delete(format!("/v1/sessions/{session}")).query("force", true));
         self.refused("SH-5004", 410, request(answers_max + 4, answers_max + 4));
     }
 }

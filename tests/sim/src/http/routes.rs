@@ -178,26 +178,29 @@ impl Tour<'_> {
     async fn sessions(&self) -> Result<(), Error> {
         let sessions = self.typed.sessions();
         let timeout = Some(DurationText(Duration::from_secs(60)));
-        let session = sessions.open(&OpenSession { timeout, ..OpenSession::default() }).await?.session;
+        let opened = sessions.open(&OpenSession { timeout, ..OpenSession::default() }).await?;
+        let (session, credentials) = (opened.session, &opened.credentials());
         assert_eq!(sessions.get(session).await?.map(|found| found.timeout_ms), Some(60_000));
         let after = Some(SessionId(session.0 - 1));
         let listed = sessions.list(&ListSessions { after, ..ListSessions::default() }).await?;
         assert_eq!(listed.sessions[0].session, session);
-        sessions.keep_alive(session).await?;
+        sessions.keep_alive(credentials).await?;
         // Sent again, it gets the stored answer.
         for _ in 0..2 {
             let command = format!("push {} hello", session.0).into_bytes();
-            let reply = sessions.request(session, (1, 1), Some(TallyMachine::NUMBER), command).await?;
+            let reply = sessions.request(credentials, (1, 1), Some(TallyMachine::NUMBER), command).await?;
             assert_eq!(&reply.body[..], b"sent");
         }
         assert!(sessions.waiting(&WaitingPushes { sent_before_us: None }).await?.pending);
         let retried = sessions.retry(&RetryPushes { sent_before_us: u64::MAX, limit: None }).await?;
         assert_eq!(retried.pushes.len(), 1);
-        let pushes = sessions.pushes(session, &ReadPushes::default()).await?.pushes;
+        let pushes = sessions.pushes(credentials, &ReadPushes::default()).await?.pushes;
         assert_eq!(pushes[0].payload.0, b"hello");
-        assert_eq!(sessions.follow_pushes(session, 0).next().await?.id, "1");
-        assert_eq!(sessions.acknowledge(session, 1).await?.forgotten, 1);
-        assert!(sessions.end(session).await?.ended);
+        assert_eq!(sessions.follow_pushes(credentials, 0).next().await?.id, "1");
+        assert_eq!(sessions.acknowledge(credentials, 1).await?.forgotten, 1);
+        assert!(sessions.end(credentials).await?.ended);
+        let forced = sessions.open(&OpenSession::default()).await?.session;
+        assert!(sessions.force_end(forced).await?.ended);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use client::{Client, ClientOptions};
 use contract::records::state_store::{PortableRecord, PortableScan, ScanFilter, StateStore};
 use contract::runs::{AppendResult, NewEvent, RunSnapshot, RunStateStore, StoredEvent};
-use contract::sessions::{PushedRequest, SessionStore};
+use contract::sessions::{PushedRequest, SessionCredentials, SessionStore};
 use contract::{
     AsOf, Cells, Deleted, Error, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Value,
     Versioned, Written,
@@ -156,10 +156,10 @@ delegate! {
 
 delegate! {
     SessionStore for HttpSessions:
-    create(timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error>;
-    request(session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
-    acknowledge(session: u64, upto: u64) -> Result<u64, Error>;
-    expire(session: u64) -> Result<bool, Error>;
+    create(timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<SessionCredentials, Error>;
+    request(session: &SessionCredentials, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error>;
+    acknowledge(session: &SessionCredentials, upto: u64) -> Result<u64, Error>;
+    expire(session: &SessionCredentials) -> Result<bool, Error>;
     requests_for_retry(sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error>;
     has_pending() -> Result<bool, Error>;
     has_overdue(sent_before: u64) -> Result<bool, Error>;

@@ -11,6 +11,7 @@
 
 mod child;
 mod ledger;
+mod secrets;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

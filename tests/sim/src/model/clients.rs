@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use session::{SessionAnswer, SessionCommand};
+use session::{SecretDigest, SessionAnswer, SessionCommand};
 use testkit::random::Random;
 
 use super::drawn::{Drawn, Sender};
@@ -203,7 +203,8 @@ fn creation(random: &mut Random) -> SessionCommand {
         0 => vec![("name".to_owned(), random.bytes(9)), (String::new(), Vec::new())],
         _ => Vec::new(),
     };
-    SessionCommand::Create { timeout_us: random.below(1 << 40), capabilities }
+    let secret = SecretDigest::new(*random.bytes(32).first_chunk().expect("as many bytes"));
+    SessionCommand::Create { timeout_us: random.below(1 << 40), secret, capabilities }
 }
 
 /// A session that exists, mostly; or one that has ended or never was.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use statehouse::runs::NewEvent;
-use statehouse::sessions::SessionOptions;
+use statehouse::sessions::{SessionCredentials, SessionOptions};
 use statehouse::{Error, Json, Statehouse};
 
 const PAUSE: Duration = Duration::from_millis(1);
@@ -21,7 +21,7 @@ pub(super) fn owner(of: &Owner) -> Statehouse {
 /// What a worker has been told.
 pub(super) struct Worker {
     number: u64,
-    session: u64,
+    session: SessionCredentials,
     /// Requests that were answered.
     pub(super) acknowledged: u64,
     /// Times that a request had to be sent again.
@@ -56,7 +56,7 @@ impl Worker {
         let session = loop {
             // A session that was opened and not answered is never used.
             match owner(of).sessions().open_with(options.clone()) {
-                Ok(session) => break session.id(),
+                Ok(session) => break session.credentials().clone(),
                 Err(_) => std::thread::sleep(PAUSE),
             }
         };
@@ -78,7 +78,7 @@ impl Worker {
 
     /// Odd requests count, even ones append: the answer says that it was done once.
     fn send(&self, house: &Statehouse, request: u64) -> Result<(), Error> {
-        let space = house.sessions().request_in(self.session, request, request, "default");
+        let space = house.sessions().request_in(&self.session, request, request, "default")?;
         let done = request.div_ceil(2);
         match request % 2 {
             1 => {

@@ -247,8 +247,10 @@ pub(super) const STEPS: &[Step] = &[
     does("session show s-1").of_server(),
     does("why session s-1").of_server(),
     ends("session kill s-1", 2),
-    does("session kill s-1 --yes"),
-    ends("session kill s-1 --yes", 3),
+    ends("session kill s-1 --yes", 6),
+    ends("session kill s-1 --force", 2),
+    does("session kill s-1 --force --yes"),
+    ends("session kill s-1 --force --yes", 3),
     ends("session show s-99", 3),
     ends("why session s-99", 3),
     // Changes.

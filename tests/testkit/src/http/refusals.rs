@@ -114,6 +114,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         "SH-5003" => {
             Rejection::Session(SessionRejection::Evicted { request: number("request"), floor: number("floor") })
         }
+        "SH-5007" => Rejection::Session(SessionRejection::WrongSecret),
         "SH-5004" => Rejection::Session(SessionRejection::Expired),
         "SH-5006" => Rejection::Session(SessionRejection::RequestReused { request: number("request") }),
         "SH-5005" => Rejection::Session(SessionRejection::UnreadableCommand {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use client::Client;
 use contract::Error;
-use contract::sessions::{PushedRequest, SessionStore};
+use contract::sessions::{PushedRequest, SessionCredentials, SessionStore};
 use wire::sessions::{OpenSession, RetryPushes, WaitingPushes};
-use wire::values::{DurationText, Payload, SessionId};
+use wire::values::{DurationText, Payload};
 
 use super::client::block_on;
 use super::refusals::error;
@@ -26,24 +26,30 @@ impl HttpSessions {
 }
 
 impl SessionStore for HttpSessions {
-    fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<u64, Error> {
+    fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<SessionCredentials, Error> {
         let capabilities = capabilities.iter().map(|(name, value)| (name.clone(), Payload(value.clone()))).collect();
         let open = OpenSession { timeout: Some(DurationText(timeout)), capabilities: Some(capabilities) };
-        Ok(block_on(self.client.sessions().open(&open)).map_err(error)?.session.0)
+        Ok(block_on(self.client.sessions().open(&open)).map_err(error)?.credentials())
     }
 
-    fn request(&self, session: u64, request: u64, lowest_pending: u64, command: &[u8]) -> Result<Vec<u8>, Error> {
+    fn request(
+        &self,
+        session: &SessionCredentials,
+        request: u64,
+        lowest_pending: u64,
+        command: &[u8],
+    ) -> Result<Vec<u8>, Error> {
         let (sessions, numbers) = (self.client.sessions(), (request, lowest_pending));
-        let sent = sessions.request(SessionId(session), numbers, Some(self.machine), command.to_vec());
+        let sent = sessions.request(session, numbers, Some(self.machine), command.to_vec());
         Ok(block_on(sent).map_err(error)?.body.into())
     }
 
-    fn acknowledge(&self, session: u64, upto: u64) -> Result<u64, Error> {
-        Ok(block_on(self.client.sessions().acknowledge(SessionId(session), upto)).map_err(error)?.forgotten)
+    fn acknowledge(&self, session: &SessionCredentials, upto: u64) -> Result<u64, Error> {
+        Ok(block_on(self.client.sessions().acknowledge(session, upto)).map_err(error)?.forgotten)
     }
 
-    fn expire(&self, session: u64) -> Result<bool, Error> {
-        Ok(block_on(self.client.sessions().end(SessionId(session))).map_err(error)?.ended)
+    fn expire(&self, session: &SessionCredentials) -> Result<bool, Error> {
+        Ok(block_on(self.client.sessions().end(session)).map_err(error)?.ended)
     }
 
     fn requests_for_retry(&self, sent_before: u64, limit: u32) -> Result<Vec<PushedRequest>, Error> {

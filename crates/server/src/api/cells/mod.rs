@@ -46,7 +46,7 @@ async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead
         let detail = "before and limit need view=history";
         return Err(Refusal::invalid("view", detail));
     }
-    let cells = call.scope.open(&server.house).cells();
+    let cells = call.scope.open(&server.house)?.cells();
     let found = match call.query.at {
         None => cells.get_versioned(&call.name)?.map_or(AsOf::Absent, AsOf::Value),
         Some(moment) => {
@@ -72,7 +72,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     let Call { scope, name, .. } = call;
     let asked = name.clone();
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house).cells().history(&asked, page)).await?;
+    let found = server.call(move |house| scope.open(house)?.cells().history(&asked, page)).await?;
     let versions = found.versions.into_iter().map(|past| CellVersion {
         version: past.version,
         deleted: past.value.is_none(),
@@ -86,7 +86,7 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
 
 async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Written> {
     let Call { scope, name, body: UserJson(value), expected, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let written = match expected {
         None => handles.cells().set_later(&name, value).await?,
         Some(expected) => match handles.cells().cas_later(&name, expected, value).await? {
@@ -106,7 +106,7 @@ async fn write(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Writte
 
 async fn init(server: Server, call: Call<NoQuery, UserJson>) -> Answered<InitialisedCell> {
     let Call { scope, name, body: UserJson(value), .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let done = handles.cells().init_later(&name, value).await?;
     let (version, created) = (done.version, done.created);
     let reply = Reply::new(InitialisedCell { name, version, created }).version(version).created(created);
@@ -115,7 +115,7 @@ async fn init(server: Server, call: Call<NoQuery, UserJson>) -> Answered<Initial
 
 async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
     let Call { scope, name, expected, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let deleted = match expected {
         Some(Expected::Version(version)) => {
             let commit = handles.cells().commit().if_cell_version(&name, version).delete_cell(&name);
@@ -142,7 +142,7 @@ async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answered<CellLis
     let prefix = query.prefix.unwrap_or_default();
     let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS)? };
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house).cells().list(&prefix, page)).await?;
+    let found = server.call(move |house| scope.open(house)?.cells().list(&prefix, page)).await?;
     let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));
     let cells = found.cells.into_iter().map(|(name, found)| cell(name, found)).collect();
     Ok(Reply::page(CellList { cells, cursor }, memory))

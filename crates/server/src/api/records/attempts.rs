@@ -3,6 +3,7 @@
 //!
 //! Keeps: every call carries the attempt, and is refused once the attempt is over (SH-4002).
 
+use contract::Error;
 use contract::time::millis;
 use statehouse::records::{Claimed, Retry};
 use wire::query::NoQuery;
@@ -25,14 +26,14 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn named(server: &Server, scope: &RequestScope, name: &str, attempt: u64) -> Self {
+    fn named(server: &Server, scope: &RequestScope, name: &str, attempt: u64) -> Result<Self, Error> {
         let claimed = Claimed::of_attempt(name, scope.group.as_deref(), attempt);
-        Self { handles: scope.open(&server.house), claimed }
+        Ok(Self { handles: scope.open(&server.house)?, claimed })
     }
 
-    fn of(server: &Server, scope: &RequestScope, token: &AttemptToken) -> Self {
+    fn of(server: &Server, scope: &RequestScope, token: &AttemptToken) -> Result<Self, Error> {
         let claimed = Claimed::of_attempt(&token.record, token.group.as_deref(), token.attempt);
-        Self { handles: scope.open(&server.house), claimed }
+        Ok(Self { handles: scope.open(&server.house)?, claimed })
     }
 
     fn written(self, written: contract::Written) -> Answered<Written> {
@@ -75,41 +76,41 @@ impl Attempt {
 }
 
 pub(super) async fn step(server: Server, call: Call<NoQuery, StepAttempt>) -> Answered<Written> {
-    Attempt::named(&server, &call.scope, &call.name, call.body.attempt).step(call.body.fields).await
+    Attempt::named(&server, &call.scope, &call.name, call.body.attempt)?.step(call.body.fields).await
 }
 
 pub(super) async fn extend(server: Server, call: Call<NoQuery, ExtendAttempt>) -> Answered<Written> {
-    Attempt::named(&server, &call.scope, &call.name, call.body.attempt).extend(call.body.lease).await
+    Attempt::named(&server, &call.scope, &call.name, call.body.attempt)?.extend(call.body.lease).await
 }
 
 pub(super) async fn release(server: Server, call: Call<NoQuery, ReleaseAttempt>) -> Answered<Written> {
-    Attempt::named(&server, &call.scope, &call.name, call.body.attempt).release().await
+    Attempt::named(&server, &call.scope, &call.name, call.body.attempt)?.release().await
 }
 
 pub(super) async fn complete(server: Server, call: Call<NoQuery, CompleteAttempt>) -> Answered<Written> {
-    Attempt::named(&server, &call.scope, &call.name, call.body.attempt).complete(call.body.fields).await
+    Attempt::named(&server, &call.scope, &call.name, call.body.attempt)?.complete(call.body.fields).await
 }
 
 pub(super) async fn fail(server: Server, call: Call<NoQuery, FailAttempt>) -> Answered<FailedAttempt> {
-    Attempt::named(&server, &call.scope, &call.name, call.body.attempt).fail(call.body.error).await
+    Attempt::named(&server, &call.scope, &call.name, call.body.attempt)?.fail(call.body.error).await
 }
 
 pub(super) async fn step_by_token(server: Server, call: Call<NoQuery, StepToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token).step(call.body.fields).await
+    Attempt::of(&server, &call.scope, &call.body.token)?.step(call.body.fields).await
 }
 
 pub(super) async fn extend_by_token(server: Server, call: Call<NoQuery, ExtendToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token).extend(call.body.lease).await
+    Attempt::of(&server, &call.scope, &call.body.token)?.extend(call.body.lease).await
 }
 
 pub(super) async fn release_by_token(server: Server, call: Call<NoQuery, ReleaseToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token).release().await
+    Attempt::of(&server, &call.scope, &call.body.token)?.release().await
 }
 
 pub(super) async fn complete_by_token(server: Server, call: Call<NoQuery, CompleteToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token).complete(call.body.fields).await
+    Attempt::of(&server, &call.scope, &call.body.token)?.complete(call.body.fields).await
 }
 
 pub(super) async fn fail_by_token(server: Server, call: Call<NoQuery, FailToken>) -> Answered<FailedAttempt> {
-    Attempt::of(&server, &call.scope, &call.body.token).fail(call.body.error).await
+    Attempt::of(&server, &call.scope, &call.body.token)?.fail(call.body.error).await
 }

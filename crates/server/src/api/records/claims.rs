@@ -15,7 +15,7 @@ pub(super) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
     if let Some(lease) = body.lease {
         options = options.lease(lease.0);
     }
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let records = handles.records();
     // When the server stops, waiting clients are told to ask again: another server, or this one when it is back.
     let time_over = async {

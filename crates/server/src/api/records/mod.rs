@@ -40,7 +40,7 @@ impl Handles {
 }
 
 async fn read(server: Server, call: Call<ReadRecord, NoBody>) -> Answered<Record> {
-    let records = call.scope.open(&server.house).records();
+    let records = call.scope.open(&server.house)?.records();
     let found = match &call.query.field {
         None => records.get(&call.name)?,
         Some(field) => records.get_only(&call.name, field)?,
@@ -71,7 +71,7 @@ fn expected_value(value: UserJson) -> Option<Value> {
 
 async fn put(server: Server, call: Call<NoQuery, PutRecord>) -> Answered<Written> {
     let Call { scope, name, body, expected, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let commit = expecting(handles.records().commit(), &name, expected);
     let commit = commit.put_record(&name, fields(body.fields), put_options(body.record_type, body.ttl));
     let (committed, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
@@ -146,7 +146,7 @@ fn is_swap(patch: &PatchRecord) -> bool {
 
 async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> Answered<Patched> {
     let Call { scope, name, body, expected, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     if expected.is_none() && is_swap(&body) {
         let (set, expect) = (body.set.unwrap_or_default().0.pop(), body.expect.unwrap_or_default().0.pop());
         let (Some((field, new)), Some((_, value))) = (set, expect) else {
@@ -176,7 +176,7 @@ async fn patch(server: Server, call: Call<NoQuery, PatchRecord>) -> Answered<Pat
 
 async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Deleted> {
     let Call { scope, name, expected, .. } = call;
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let commit = expecting(handles.records().commit(), &name, expected).delete_record(&name);
     let (_, done) = commit.run_each_later().await.map_err(Refusal::Unexpected)?;
     match version_of(&done) {
@@ -193,7 +193,7 @@ async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<Recor
     options.record_type = query.record_type;
     options.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house).records().scan(&prefix, &filter, &options)).await?;
+    let found = server.call(move |house| scope.open(house)?.records().scan(&prefix, &filter, &options)).await?;
     let records = found.records.into_iter().map(|(name, record)| forms::record(name, record)).collect();
     let cursor = found.cursor.map(PageCursor);
     Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
@@ -202,7 +202,7 @@ async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<Recor
 async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {
     let Call { scope, query, .. } = call;
     let prefix = query.prefix.unwrap_or_default();
-    let counts = server.call(move |house| scope.open(house).records().counts(&prefix)).await?;
+    let counts = server.call(move |house| scope.open(house)?.records().counts(&prefix)).await?;
     let counts = counts.by_state.into_iter();
     let counts = counts.map(|((record_type, state), count)| StateCount { record_type, state, count }).collect();
     Ok(Reply::new(RecordCounts { counts }))

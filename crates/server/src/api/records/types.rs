@@ -10,7 +10,7 @@ use crate::Server;
 use crate::api::{Answered, Call, Refusal, Reply, duration_or_ms};
 
 pub(super) async fn list(server: Server, call: Call<NoQuery, NoBody>) -> Answered<TypeList> {
-    let types = call.scope.open(&server.house).space.types()?;
+    let types = call.scope.open(&server.house)?.space.types()?;
     let types = types.into_iter().map(|(prefixes, declared)| shown(prefixes, declared)).collect();
     Ok(Reply::new(TypeList { types }))
 }
@@ -30,7 +30,7 @@ pub(super) async fn declare(server: Server, call: Call<NoQuery, DeclareType>) ->
         server.expect_broker(|| format!("type {:?} with rescued_to or exhausted_to", declared.name))?;
     }
     let answer = shown(vec![prefix.clone()], declared.clone());
-    server.call(move |house| scope.open(house).space.declare_type(&prefix, declared)).await?;
+    server.call(move |house| scope.open(house)?.space.declare_type(&prefix, declared)).await?;
     Ok(Reply::new(answer))
 }
 

@@ -43,7 +43,7 @@ impl Handles {
 
 async fn events(server: Server, call: Call<ReadEvents, NoBody>) -> Result<Followed<Events>, Refusal> {
     let Call { scope, name: run, query, wait, stream, last_event, .. } = call;
-    let runs = scope.open(&server.house).runs();
+    let runs = scope.open(&server.house)?.runs();
     names::check_run(&run).map_err(Error::from)?;
     if stream {
         refuse_limit_of_stream(query.limit)?;
@@ -133,7 +133,7 @@ async fn append(server: Server, call: Call<AppendEvents, NewEvents>) -> Answered
     if let Some(Expected::Version(last)) = expected {
         options = options.expecting(last);
     }
-    let handles = scope.open(&server.house);
+    let handles = scope.open(&server.house)?;
     let runs = handles.runs();
     let results = runs.append_all_later(&run, &events, &options).await?;
     let mut shown = Vec::with_capacity(results.len());
@@ -196,8 +196,8 @@ async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<
     let asked = run.clone();
     let memory = server.reserve_page().await?;
     let snapshot = server.call(move |house| match project {
-        true => scope.open(house).runs().project(&asked).map(Some),
-        false => scope.open(house).runs().snapshot(&asked),
+        true => scope.open(house)?.runs().project(&asked).map(Some),
+        false => scope.open(house)?.runs().snapshot(&asked),
     });
     match snapshot.await? {
         Some(snapshot) => Ok(Reply::page(SnapshotText(JsonText(snapshot.to_json())), memory)),
@@ -206,19 +206,19 @@ async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<
 }
 
 async fn close(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
-    let handles = call.scope.open(&server.house);
+    let handles = call.scope.open(&server.house)?;
     let last_event_seq = handles.runs().close_later(&call.name).await?;
     Ok(Reply::new(RunPosition { run_id: call.name, last_event_seq }).replayed(handles.replayed()))
 }
 
 async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<RunPosition> {
-    let handles = call.scope.open(&server.house);
+    let handles = call.scope.open(&server.house)?;
     let last_event_seq = handles.runs().delete_later(&call.name).await?;
     Ok(Reply::new(RunPosition { run_id: call.name, last_event_seq }).replayed(handles.replayed()))
 }
 
 async fn fork(server: Server, call: Call<NoQuery, Fork>) -> Answered<RunPosition> {
-    let handles = call.scope.open(&server.house);
+    let handles = call.scope.open(&server.house)?;
     let Fork { at, name } = call.body;
     handles.runs().fork_later(&call.name, at, &name).await?;
     Ok(Reply::new(RunPosition { run_id: name, last_event_seq: at }).replayed(handles.replayed()))
@@ -239,7 +239,7 @@ async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage
     list.limit = page_limit(query.limit, PAGE_ROWS)?;
     list.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house).runs().list(&list)).await?;
+    let found = server.call(move |house| scope.open(house)?.runs().list(&list)).await?;
     let runs = found.runs.into_iter().map(|run| ListedRun {
         run_id: run.name,
         group: run.group,

@@ -117,6 +117,21 @@ fn headers(client: &Client, operation: &Operation, tally: &mut Tally) {
 /// A session's headers: honoured, or refused by name; and none without the other.
 fn session(client: &Client, operation: &Operation, tally: &mut Tally) {
     let mut refused = |request: Request, member: &str| tally.refused("session", client, request, member);
+    let shows = operation.honours("header", "Statehouse-Session-Secret");
+    let shown = |secret: &str| operation.request().header("Statehouse-Session-Secret", secret);
+    let well_formed = "000102030405060708090a0b0c0d0e0f";
+    for wrong in [&well_formed[1..], "", "x", "000102030405060708090A0B0C0D0E0F", "000102030405060708090a0b0c0d0e0f0"] {
+        let request = if operation.honours("header", "Statehouse-Session") {
+            shown(wrong).header("Statehouse-Session", "s-999").header("Statehouse-Request", 1)
+        } else {
+            shown(wrong)
+        };
+        refused(request, "Statehouse-Session-Secret");
+    }
+    let needs_session = operation.honours("header", "Statehouse-Session");
+    if !shows || needs_session {
+        refused(shown(well_formed), "Statehouse-Session-Secret");
+    }
     let honoured = operation.honours("header", "Statehouse-Session");
     let numbered = operation.honours("header", "Statehouse-Request");
     let in_session = operation.request().header("Statehouse-Session", "s-999").header("Statehouse-Request", 1);

@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use statehouse::sessions::{Deliveries, Delivery, SessionOptions};
+use statehouse::sessions::{Deliveries, Delivery, SessionCredentials, SessionOptions};
 use statehouse::{Error, Statehouse};
 use testkit::arguments::Arguments;
 use testkit::random::Random;
 
-use super::LAST_ROUND;
+use super::{LAST_ROUND, secrets};
 use crate::kills::child::{self, complain_of, say};
 use crate::kills::sizes::Sizes;
 
@@ -44,17 +44,25 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 
 fn work(directory: &Path, deadline: Instant, sizes: Sizes, seed: u64, round: u64) -> Result<(), Error> {
     let house = sizes.options().open(directory)?;
-    let mut sessions = house.sessions().list(0, 100)?;
-    while sessions.len() < SESSIONS {
-        // One that was created and not said is used by the next child: its number is in the list.
-        let session = house.sessions().create(SessionOptions::default().timeout(SESSION_TIME))?;
-        sessions.push(session);
+    let mut known = secrets::read(directory);
+    for session in house.sessions().list(0, 100)? {
+        // The child that created it was killed before it had written down the secret.
+        if known.iter().all(|known| known.session != session) {
+            house.sessions().expire(session)?;
+        }
     }
+    while known.len() < SESSIONS {
+        let session = house.sessions().create(SessionOptions::default().timeout(SESSION_TIME))?;
+        secrets::add(directory, &session);
+        known.push(session);
+    }
+    let sessions: Vec<u64> = known.iter().map(|known| known.session).collect();
     let last = round == LAST_ROUND;
     std::thread::scope(|scope| {
         let (house, sessions) = (&house, sessions.as_slice());
-        for (number, session) in (100..).zip(sessions) {
-            let client = Client { house, session: *session, random: Random::new(seed.wrapping_add(number)) };
+        for (number, known) in (100..).zip(&known) {
+            let client =
+                Client { house, session: known.session, known, random: Random::new(seed.wrapping_add(number)) };
             scope.spawn(move || complain_of("a client", client.run(deadline, last)));
         }
         for thread in 0..if last { 0 } else { PRODUCERS } {
@@ -125,15 +133,16 @@ impl Producer<'_> {
 struct Client<'house> {
     house: &'house Statehouse,
     session: u64,
+    known: &'house SessionCredentials,
     random: Random,
 }
 
 impl Client<'_> {
     fn run(mut self, deadline: Instant, last: bool) -> Result<(), Error> {
-        let Self { house, session, .. } = self;
+        let Self { house, session, known, .. } = self;
         while Instant::now() < deadline {
             say(&format!("C {session}"));
-            let connection = house.sessions().resume(session, 1)?;
+            let connection = house.sessions().resume(known, 1)?;
             let mut deliveries = connection.deliveries();
             if self.random.one_in(4) {
                 deliveries = deliveries.resend_after(Duration::from_millis(self.random.below(20)));

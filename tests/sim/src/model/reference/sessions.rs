@@ -3,7 +3,9 @@
 use contract::Rejection;
 use kernel::{Answer, Body, ClaimNext, OpOutcome};
 use kv::Writer;
-use session::{Bound, ChangedSessions, Command, PendingPush, Refused, SessionAnswer, SessionCommand, SessionRow};
+use session::{
+    Bound, ChangedSessions, Command, CreatedSession, PendingPush, Refused, SessionAnswer, SessionCommand, SessionRow,
+};
 
 use super::counters::Done;
 use super::{Expected, Id, Outcome, Reference, Session, Undo};
@@ -104,15 +106,15 @@ impl Reference {
 
     fn session_command(&mut self, command: &SessionCommand) -> Expected {
         let answer = match command {
-            SessionCommand::Create { timeout_us, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities } => {
                 let max = self.limits.sessions_max;
                 if self.sessions.len() >= max as usize {
                     return Expected::Busy { bound: Bound::Sessions, max: max.into() };
                 }
-                let (timeout_us, created_us, capabilities) = (*timeout_us, self.wall_us, capabilities.clone());
-                let row = SessionRow { timeout_us, created_us, broken: false, capabilities };
+                let (timeout_us, secret, capabilities) = (*timeout_us, *secret, capabilities.clone());
+                let row = SessionRow { timeout_us, created_us: self.wall_us, broken: false, secret, capabilities };
                 self.sessions.insert(self.commit, Session::new(row));
-                self.changed.created.push((self.commit, timeout_us));
+                self.changed.created.push(CreatedSession { session: self.commit, timeout_us, secret });
                 self.had_sessions = true;
                 SessionAnswer::Created(self.commit)
             }

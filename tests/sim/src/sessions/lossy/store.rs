@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use statehouse::sessions::SessionOptions;
+use statehouse::sessions::{SessionCredentials, SessionOptions};
 use statehouse::{Error, Options, Pending, Rejection, Session, SessionRejection, Statehouse, Value};
 
 use super::line::{Answer, Message};
@@ -27,7 +27,7 @@ pub(super) struct Store {
     path: PathBuf,
     way: Way,
     /// Their sessions.
-    ids: Vec<u64>,
+    ids: Vec<SessionCredentials>,
     open: Open,
 }
 
@@ -64,7 +64,7 @@ impl Store {
 
     /// Ends a client's session.
     pub(super) fn end(&self, client: usize) -> Result<bool, Error> {
-        self.open.house.sessions().expire(self.ids[client])
+        self.open.house.sessions().end(&self.ids[client])
     }
 
     /// What a counter holds.
@@ -87,8 +87,8 @@ impl Store {
 }
 
 impl Open {
-    fn resume(house: Statehouse, ids: &[u64]) -> Result<Self, Error> {
-        let resume = |id: &u64| match house.sessions().resume(*id, 1) {
+    fn resume(house: Statehouse, ids: &[SessionCredentials]) -> Result<Self, Error> {
+        let resume = |id: &SessionCredentials| match house.sessions().resume(id, 1) {
             Ok(session) => Ok(Some(session)),
             Err(Error::Rejected(Rejection::Session(SessionRejection::Expired))) => Ok(None),
             Err(error) => Err(error),
