@@ -1,5 +1,6 @@
-//! Spaces, branches, and how much history a space keeps.
+//! Spaces, branches, how much history a space keeps, and what its things take.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The default space.
@@ -48,5 +49,43 @@ impl Retention {
 impl Default for Retention {
     fn default() -> Self {
         Self::within(100, Duration::from_secs(7 * 24 * 60 * 60))
+    }
+}
+
+/// How many things there are, and how many bytes they take.
+///
+/// The bytes are those of the keys and values of the rows that hold the things: every kept version of a cell, a record with its fields, a
+/// run with its events and steps. Indexes are not counted. A deleted thing that is still remembered takes bytes, but
+/// is no thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Things that exist.
+    pub things: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What the things of a space take, in all its branches.
+///
+/// ```
+/// use statehouse_contract::{SpaceUsage, Usage};
+/// let usage = SpaceUsage {
+///     by_contract: [("cells", 40), ("records", 2)].map(|(name, bytes)| (name.into(), Usage { things: 1, bytes })).into(),
+/// };
+/// assert_eq!(usage.total(), Usage { things: 2, bytes: 42 });
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpaceUsage {
+    /// By the name of the contract, such as `cells`. Every contract is there.
+    pub by_contract: BTreeMap<String, Usage>,
+}
+
+impl SpaceUsage {
+    /// All contracts together.
+    pub fn total(&self) -> Usage {
+        self.by_contract.values().fold(Usage::default(), |total, usage| Usage {
+            things: total.things + usage.things,
+            bytes: total.bytes + usage.bytes,
+        })
     }
 }

@@ -7,7 +7,7 @@
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of changes.
-//! - [`catalogue`]: spaces, branches and how much history they keep.
+//! - [`catalogue`]: spaces, branches, how much history they keep, and what they take.
 //! - [`error`]: why a call did not succeed: [`rejection`] (an answer "no"), or [`failure`] (the environment).
 //! - [`reason`]: why a rejection refuses, where its code alone does not tell.
 //! - [`limits`]: every limit by name.
@@ -67,7 +67,7 @@ macro_rules! folders {
 
 with_contracts!(folders);
 
-pub use catalogue::Retention;
+pub use catalogue::{Retention, SpaceUsage, Usage};
 pub use cells::CellRejection;
 pub use cells::{
     AsOf, Cells, Deleted, Expected, History, HistoryPage, Initialised, ListPage, Listed, Moment, Swapped, Versioned,

@@ -1,12 +1,12 @@
 //! The context in which a command is applied: what every contract needs, and nothing of any contract.
 
-use kv::{Bytes, Key, Staging};
+use kv::{Bytes, Staging};
 use session::{Call, Halt, Pushes};
 
 use crate::catalogue::Catalogue;
 use crate::folded::Folded;
-use crate::keys::Keys;
 use crate::keys::things::OwnedId;
+use crate::keys::{HeldKey, Keys};
 use crate::schedule::windows::Windows;
 use crate::sessions::brought::Hosted;
 
@@ -21,7 +21,7 @@ pub(crate) struct Applying<'entry> {
     /// Whether the fence of the transaction was checked before: its own operations may have ended the attempt since.
     pub(crate) fence_holds: bool,
     /// The row of the fence's record, for the first operation on it.
-    pub(crate) fenced_row: Option<(Key, Bytes)>,
+    pub(crate) fenced_row: Option<(HeldKey, Bytes)>,
     /// The pushes of the command.
     pub(crate) pushes: &'entry mut Pushes,
     pub(crate) pushes_at_savepoint: usize,

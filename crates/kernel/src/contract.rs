@@ -1,7 +1,7 @@
 //! What a contract is to the kernel, but for exports and imports, which `portable/part.rs` says. `contracts.rs` lists them.
 
 use contract::Rejection;
-use kv::{Key, KeyRange, Order, Staging};
+use kv::{Key, KeyRange, Order};
 use session::Halt;
 
 use crate::answer::OpOutcome;
@@ -9,6 +9,7 @@ use crate::catalogue::{Catalogue, FilledType};
 use crate::command::act::{Act, Condition};
 use crate::command::trim_step::TrimStep;
 use crate::context::Applying;
+use crate::held::HeldRows;
 use crate::keys::due::{DueClock, DueOf};
 use crate::keys::sessions::OwnedOf;
 use crate::keys::things::OwnedId;
@@ -30,6 +31,13 @@ pub(crate) trait Contract {
     /// What a step of the walk does to its things.
     type Trim;
 
+    /// Its number in stored rows, which no other contract ever has.
+    const NUMBER: u8;
+
+    /// The kinds of rows that hold its things, and are not derived from them: first the one by which a thing exists, then
+    /// those of its parts. Their bytes are counted to their space.
+    const HELD: &'static [Kind];
+
     /// The kinds of rows that its things have in a bucket of a branch.
     const ROWS: &'static [Kind];
 
@@ -41,6 +49,9 @@ pub(crate) trait Contract {
 
     /// What of its things can end with a session.
     const OWNED: &'static [OwnedOf] = &[];
+
+    /// Whether a thing exists, by its row of the first kind in [`HELD`](Self::HELD). A deleted one may keep the row.
+    fn exists(row: &[u8]) -> Result<bool, Halt>;
 
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
@@ -96,7 +107,8 @@ pub(crate) trait Contract {
     /// Removes some things of a deleted branch in a bucket, with every row that follows from them.
     fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
         for kind in Self::ERASED {
-            delete_some(applying.state, &applying.keys.rows_of_branch(*kind, bucket, space, branch))?;
+            let range = applying.keys.rows_of_branch(*kind, bucket, space, branch);
+            delete_some(&mut applying.held(), &range)?;
         }
         Ok(())
     }
@@ -143,10 +155,10 @@ pub(crate) struct OwnedThing<'tick> {
 pub(crate) const ERASED_MAX: usize = 64;
 
 /// Removes the first rows of a range.
-pub(crate) fn delete_some(state: &mut Staging, range: &KeyRange) -> Result<(), Halt> {
-    let rows = state.scan(range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>()?;
-    for (key, _) in rows {
-        state.delete(key);
+pub(crate) fn delete_some(held: &mut HeldRows<'_>, range: &KeyRange) -> Result<(), Halt> {
+    let rows = held.state.scan(range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>()?;
+    for (key, row) in rows {
+        held.delete_found(key, &row)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Totals of an entry's commands for rows that are written once per entry: the change feed, counts, and the
-//! numbers of messages.
+//! Totals of an entry's commands for rows that are written once per entry: the change feed, counts, what spaces take, and
+//! the numbers of messages.
 //!
 //! Keeps: K7 for them too. Whatever a rejected command noted is dropped with its writes.
 
@@ -13,6 +13,7 @@ use crate::changes::ChangeLog;
 use crate::counts::{CountKey, Counted, MessageCounts, add, add_messages, row_key};
 use crate::keys::Keys;
 use crate::outbox::numbers::MessageNumbers;
+use crate::usage::{self, HOLDERS, UsageChange};
 
 /// Consecutive commands mostly change the same few counts, whose keys are then among the last ones.
 const KEYS_LOOKED_AT: usize = 8;
@@ -26,6 +27,9 @@ pub(crate) struct Folded {
     /// By how much, for the place of a count in `count_keys`.
     counts: Vec<(usize, i64)>,
     counts_at_savepoint: usize,
+    /// What the contracts take in spaces: space, place of the contract in the list, and by how much.
+    usage: Vec<(u32, usize, UsageChange)>,
+    usage_at_savepoint: usize,
     messages: MessageCounts,
     messages_at_savepoint: MessageCounts,
     pub(crate) numbers: MessageNumbers,
@@ -38,6 +42,7 @@ impl Folded {
     pub(crate) fn savepoint(&mut self) {
         self.changes.savepoint();
         self.counts_at_savepoint = self.counts.len();
+        self.usage_at_savepoint = self.usage.len();
         self.messages_at_savepoint = self.messages;
         self.numbers.savepoint();
     }
@@ -46,6 +51,7 @@ impl Folded {
     pub(crate) fn undo(&mut self) {
         self.changes.undo();
         self.counts.truncate(self.counts_at_savepoint);
+        self.usage.truncate(self.usage_at_savepoint);
         self.messages = self.messages_at_savepoint;
         self.numbers.undo();
     }
@@ -60,6 +66,15 @@ impl Folded {
             self.count_keys.len() - 1
         });
         self.counts.push((place, by));
+    }
+
+    /// Notes that the things of a contract take more or less of a space.
+    pub(crate) fn count_usage(&mut self, space: u32, holder: usize, by: UsageChange) {
+        // A command mostly changes things of one contract.
+        match self.usage[self.usage_at_savepoint..].last_mut() {
+            Some((last_space, last_holder, change)) if (*last_space, *last_holder) == (space, holder) => change.add(by),
+            _ => self.usage.push((space, holder, by)),
+        }
     }
 
     /// Notes that messages start or stop waiting.
@@ -87,6 +102,9 @@ impl Folded {
             for row in rows {
                 state.get(&row)?;
             }
+        }
+        for (space, ..) in &self.usage[self.usage_at_savepoint..] {
+            usage::check(state, keys, *space)?;
         }
         if self.messages != self.messages_at_savepoint {
             state.get(&keys.message_counts())?;
@@ -117,8 +135,21 @@ impl Folded {
             add(state, keys, &key, by)?;
         }
         self.numbers.write(state, keys);
+        self.write_usage(state, keys)?;
         let messages = std::mem::take(&mut self.messages);
         self.messages_at_savepoint = MessageCounts::default();
         add_messages(state, keys, messages)
+    }
+
+    fn write_usage(&mut self, state: &mut Staging, keys: &Keys) -> Result<(), Halt> {
+        let mut by_space: BTreeMap<u32, [UsageChange; HOLDERS.len()]> = BTreeMap::new();
+        for (space, holder, by) in self.usage.drain(..) {
+            by_space.entry(space).or_default()[holder].add(by);
+        }
+        self.usage_at_savepoint = 0;
+        for (space, changes) in by_space {
+            usage::change(state, keys, space, &changes)?;
+        }
+        Ok(())
     }
 }

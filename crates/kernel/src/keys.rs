@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod cells;
 mod copies;
 pub mod due;
+mod held;
 pub mod messages;
 pub mod names;
 mod parts;
@@ -19,9 +20,12 @@ pub mod records;
 pub mod runs;
 pub mod sessions;
 pub mod things;
+pub mod usage;
 
 use kv::{Key, KeyRange};
 
+pub use held::HeldKey;
+pub(crate) use held::kind_and_space;
 pub use parts::sortable;
 use parts::{
     NAMED_GROUP, OWN_GROUP, push_escaped, push_group, push_name, skip_name, take_bytes, take_group_and_name, take_name,
@@ -134,11 +138,12 @@ enum ShardKind {
     RunCounts = 0x0b,
     Lanes = 0x0d,
     IndexFill = 0x0e,
+    Usage = 0x0f,
 }
 
 impl ShardKind {
     /// All of them, in words.
-    const WORDS: [(ShardKind, &str); 12] = [
+    const WORDS: [(ShardKind, &str); 13] = [
         (ShardKind::Applied, "the progress of the store"),
         (ShardKind::CatalogueMeta, CATALOGUE_WORDS),
         (ShardKind::CatalogueSpace, CATALOGUE_WORDS),
@@ -151,6 +156,7 @@ impl ShardKind {
         (ShardKind::MessageCounts, "the counts of messages"),
         (ShardKind::Sessions, "sessions"),
         (ShardKind::Lanes, "the index of queues"),
+        (ShardKind::Usage, "the usage of spaces"),
     ];
 }
 

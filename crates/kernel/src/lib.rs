@@ -11,6 +11,7 @@
 //! - [`sessions`]: things that end with a session, and users' machines.
 //! - [`tally`]: totals for metrics.
 //! - [`trim`]: the bounded walk over expired history.
+//! - `held`: the rows of things themselves; [`usage`]: how many things a space has, and how many bytes they take.
 //! - [`image`]: the whole state as a stream, and back. [`portable`]: the same as named things.
 //!
 //! Keeps: K1 to K8 of `ARCHITECTURE.md`. Never: reads a clock, draws a random number, iterates in hash order, does
@@ -35,6 +36,7 @@ pub mod entry;
 mod folded;
 #[cfg(test)]
 mod golden;
+mod held;
 pub mod image;
 #[cfg(test)]
 mod kept;
@@ -56,6 +58,7 @@ pub mod sessions;
 pub mod tally;
 pub mod transact;
 pub mod trim;
+pub mod usage;
 pub mod value;
 
 pub use answer::{Answer, ClaimedOutcome, OpOutcome};

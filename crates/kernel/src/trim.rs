@@ -58,7 +58,7 @@ macro_rules! dispatch {
                     branch::erase_some(&mut contracts.applying(state, call, pushes), *bucket, *space, *branch)?;
                 }
                 TrimStep::Branch { space, branch } => {
-                    if branch::erase_rest(state, contracts.keys, &contracts.catalogue, *space, *branch)? {
+                    if branch::erase_rest(&mut contracts.applying(state, call, pushes), *space, *branch)? {
                         contracts.catalogue.forget_branch(&contracts.keys, state, *space, *branch);
                     }
                 }

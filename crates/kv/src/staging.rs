@@ -82,12 +82,14 @@ impl Staging {
         self.write(key.into(), Some(value.into()));
     }
 
-    /// Stages a write of what `encode` writes.
-    pub fn put_encoded(&mut self, key: impl Into<Key>, encode: impl FnOnce(&mut Writer)) {
+    /// Stages a write of what `encode` writes. Returns the number of its bytes.
+    pub fn put_encoded(&mut self, key: impl Into<Key>, encode: impl FnOnce(&mut Writer)) -> usize {
         self.scratch.clear();
         encode(&mut self.scratch);
         let value = copied(self.scratch.as_slice());
+        let bytes = value.len();
         self.write(key.into(), Some(value));
+        bytes
     }
 
     /// Stages a deletion.

@@ -22,3 +22,4 @@ pub(crate) mod runs;
 pub(crate) mod sessions;
 mod stretch;
 mod tally;
+mod usage;

@@ -98,6 +98,18 @@ pub(super) const BREAKS: &[Part] = &[
         "if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) {",
         "if decode_numbers(&bytes)?.expired_at(applying.call.stamp.wall_us) && applying.call.session.is_none() {",
     ),
+    of(
+        "breaks.what-is-removed-still-takes-space",
+        "crates/kernel/src/held.rs",
+        "        let key = key.into_key();\n        self.count(place_of(&key), counted_bytes(&key), Some(was), None);\n",
+        "        let (key, _) = (key.into_key(), was);\n",
+    ),
+    of(
+        "breaks.what-was-refused-takes-space",
+        "crates/kernel/src/folded.rs",
+        "        self.usage.truncate(self.usage_at_savepoint);\n",
+        "",
+    ),
     of("breaks.counts-only-rise", WRITE, "        count(applying, record, before, -1);\n", ""),
     of(
         "breaks.a-deleted-record-is-listed",

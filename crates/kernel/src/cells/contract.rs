@@ -5,6 +5,7 @@ use kv::Key;
 use session::Halt;
 
 use super::command::{CellAct, CellGuard};
+use super::row::Head;
 use super::trim::CellTrim;
 use super::{cas, delete, guard, init, set, trim};
 use crate::catalogue::FilledType;
@@ -24,10 +25,18 @@ impl Contract for Cells {
     type Rejection = CellRejection;
     type Trim = CellTrim;
 
+    const NUMBER: u8 = 1;
+
+    const HELD: &'static [Kind] = &[Kind::CellHead, Kind::CellOld];
+
     const ROWS: &'static [Kind] = &[Kind::CellHead, Kind::CellOld];
 
     // The walk finds each cell of a deleted branch, and has it removed by a step of its own.
     const ERASED: &'static [Kind] = &[];
+
+    fn exists(row: &[u8]) -> Result<bool, Halt> {
+        Ok(Head::decode(row)?.exists())
+    }
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, cell: &ThingId<'_>, act: &CellAct<'_>) -> Outcome {
         let context = applying.cell_context(scope.of_space);

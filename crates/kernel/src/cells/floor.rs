@@ -61,9 +61,9 @@ pub(crate) fn forget<S: ReadCells + WriteCells>(cells: &mut S, cell: &ThingId<'_
         return Ok(());
     }
     let upto = head.version.min(head.oldest + REMOVED_VERSIONS_MAX);
-    (head.oldest..upto).for_each(|version| cells.delete_old(cell, version));
+    (head.oldest..upto).try_for_each(|version| cells.delete_old(cell, version))?;
     if upto < head.version {
-        cells.put_head(cell, &Head { oldest: upto, ..head });
+        cells.put_head(cell, Some(&head), &Head { oldest: upto, ..head });
         return Ok(());
     }
     let floor = cells.floor(cell)?;
@@ -73,7 +73,7 @@ pub(crate) fn forget<S: ReadCells + WriteCells>(cells: &mut S, cell: &ThingId<'_
         updated_at: floor.updated_at.max(head.write.updated_at),
     };
     cells.put_floor(cell, raised);
-    cells.delete_head(cell);
+    cells.delete_head(cell, &head);
     Ok(())
 }
 

@@ -35,6 +35,7 @@ use session::Halt;
 
 use crate::changes::{Noted, Reason, Subject};
 use crate::folded::Folded;
+use crate::held::{HeldRows, Was};
 use crate::keys::{Keys, Kind, ThingId};
 use crate::names;
 use ::contract::{Limits, Retention};
@@ -55,17 +56,17 @@ pub trait ReadCells {
 
 /// Writing cells.
 pub trait WriteCells {
-    /// Replaces the newest version.
-    fn put_head(&mut self, cell: &ThingId<'_>, head: &Head<'_>);
+    /// Replaces the newest version, or adds the first one.
+    fn put_head(&mut self, cell: &ThingId<'_>, before: Option<&Head<'_>>, head: &Head<'_>);
 
     /// Adds an older version.
     fn put_old(&mut self, cell: &ThingId<'_>, version: u64, old: &Old<'_>);
 
-    /// Removes an older version.
-    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64);
+    /// Removes an older version. It is read, because its bytes are counted.
+    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) -> Result<(), Halt>;
 
     /// Removes the newest version.
-    fn delete_head(&mut self, cell: &ThingId<'_>);
+    fn delete_head(&mut self, cell: &ThingId<'_>, before: &Head<'_>);
 
     /// Replaces what is known of the cells that were forgotten.
     fn put_floor(&mut self, cell: &ThingId<'_>, floor: Floor);
@@ -125,6 +126,12 @@ pub struct StagedCells<'staging> {
     pub(crate) folded: &'staging mut Folded,
 }
 
+impl StagedCells<'_> {
+    fn held(&mut self) -> HeldRows<'_> {
+        HeldRows { state: self.state, folded: self.folded }
+    }
+}
+
 impl ReadCells for StagedCells<'_> {
     fn head(&self, cell: &ThingId<'_>) -> Result<Option<Bytes>, Halt> {
         Ok(self.state.get(&self.keys.cell_head(cell))?)
@@ -142,20 +149,26 @@ impl ReadCells for StagedCells<'_> {
 }
 
 impl WriteCells for StagedCells<'_> {
-    fn put_head(&mut self, cell: &ThingId<'_>, head: &Head<'_>) {
-        self.state.put_encoded(self.keys.cell_head(cell), |writer| head.encode(writer));
+    fn put_head(&mut self, cell: &ThingId<'_>, before: Option<&Head<'_>>, head: &Head<'_>) {
+        let key = self.keys.cell_head(cell);
+        self.held().put(key, before.map(Head::counted), head.exists(), |writer| head.encode(writer));
     }
 
     fn put_old(&mut self, cell: &ThingId<'_>, version: u64, old: &Old<'_>) {
-        self.state.put_encoded(self.keys.cell_old(cell, version), |writer| old.encode(writer));
+        let key = self.keys.cell_old(cell, version);
+        self.held().put(key, None, false, |writer| old.encode(writer));
     }
 
-    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) {
-        self.state.delete(self.keys.cell_old(cell, version));
+    fn delete_old(&mut self, cell: &ThingId<'_>, version: u64) -> Result<(), Halt> {
+        let was = Was::part(old_row(self, cell, version)?.len());
+        let key = self.keys.cell_old(cell, version);
+        self.held().delete(key, was);
+        Ok(())
     }
 
-    fn delete_head(&mut self, cell: &ThingId<'_>) {
-        self.state.delete(self.keys.cell_head(cell));
+    fn delete_head(&mut self, cell: &ThingId<'_>, before: &Head<'_>) {
+        let key = self.keys.cell_head(cell);
+        self.held().delete(key, before.counted());
     }
 
     fn put_floor(&mut self, cell: &ThingId<'_>, floor: Floor) {

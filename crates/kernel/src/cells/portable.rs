@@ -139,7 +139,8 @@ fn older(
     let id = shard.place(cell)?;
     next_version(begun, cell, version, write)?;
     shard.staged_bytes += write.value.map_or(0, |value| value.len());
-    shard.state.put_encoded(shard.keys.cell_old(&id, version), |writer| write.encode(writer));
+    let key = shard.keys.cell_old(&id, version);
+    shard.held().put(key, None, false, |writer| write.encode(writer));
     Ok(())
 }
 
@@ -157,7 +158,7 @@ fn newest(
     let (oldest, displaced) = begun.take().map_or((version, None), |before| (before.oldest, before.displaced_us));
     let head = Head { version, oldest, oldest_displaced_us: displaced.unwrap_or(0), write: *write };
     shard.staged_bytes += write.value.map_or(0, |value| value.len());
-    shard.state.put_encoded(key, |writer| head.encode(writer));
+    shard.held().put(key, None, head.exists(), |writer| head.encode(writer));
     if head.exists() {
         names::set_listed(&mut shard.state, &shard.keys, Kind::CellHead, &id, true);
     }

@@ -1,6 +1,7 @@
 //! Decides which old versions to discard, at a write and by the retention walk.
 //!
-//! Keeps: K3. Versions are discarded from the oldest on, a bounded number at a time.
+//! Keeps: K3. Versions are discarded from the oldest on, a bounded number at a time. One that is damaged and set apart stays,
+//! with all after it: a cell can be written whatever its history is.
 
 use contract::Retention;
 use session::Halt;
@@ -28,15 +29,32 @@ pub(super) fn trim<S: ReadCells + WriteCells>(
 ) -> Result<Span, Halt> {
     // One more than the limit, so that a write that displaces one version can also discard one.
     for _ in 0..=context.limits.write_trim_rows_max {
-        if span.oldest == span.newest || !due(&mut span, cells, context, cell, unwritten)? {
-            break;
+        match discard_oldest(cells, context, cell, &mut span, unwritten) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(halt) if halt.set_apart().is_some() => break,
+            Err(halt) => return Err(halt),
         }
-        if unwritten != Some(span.oldest) {
-            cells.delete_old(cell, span.oldest);
-        }
-        span.oldest += 1;
     }
     Ok(span)
+}
+
+/// Discards the oldest version. Returns whether there was one to discard.
+fn discard_oldest<S: ReadCells + WriteCells>(
+    cells: &mut S,
+    context: &OpContext,
+    cell: &ThingId<'_>,
+    span: &mut Span,
+    unwritten: Option<u64>,
+) -> Result<bool, Halt> {
+    if span.oldest == span.newest || !due(span, cells, context, cell, unwritten)? {
+        return Ok(false);
+    }
+    if unwritten != Some(span.oldest) {
+        cells.delete_old(cell, span.oldest)?;
+    }
+    span.oldest += 1;
+    Ok(true)
 }
 
 /// Whether the oldest version is due to be discarded.
@@ -95,7 +113,7 @@ pub(crate) fn trim_cell<S: ReadCells + WriteCells>(
     let kept = trim(cells, context, cell, span, None)?;
     if kept != span {
         let trimmed = Head { oldest: kept.oldest, oldest_displaced_us: kept.oldest_displaced_us, ..head };
-        cells.put_head(cell, &trimmed);
+        cells.put_head(cell, Some(&head), &trimmed);
     }
     Ok(kept.oldest - span.oldest)
 }

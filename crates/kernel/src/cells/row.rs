@@ -4,9 +4,16 @@ use contract::{Value, Versioned};
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
+use crate::held::Was;
 use crate::value::{DELETION, ValueRef};
 
 const FORMAT: u8 = 1;
+
+/// What a head has besides its write: the version, the oldest one, and when that was displaced.
+const NUMBERS_BYTES: usize = 8 + 8 + 8;
+
+/// What a write has besides its value: the format, its command, its time, and the kind of the value.
+const WRITE_BYTES: usize = 1 + 8 + 8 + 1;
 
 /// The newest version of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +58,11 @@ impl<'bytes> Head<'bytes> {
         read().map_err(undecodable)
     }
 
+    /// The row as it counts to its space.
+    pub(crate) fn counted(&self) -> Was {
+        Was { bytes: NUMBERS_BYTES + self.write.row_bytes(), exists: self.exists() }
+    }
+
     /// Whether the cell exists, that is: its newest version is not a deletion.
     pub fn exists(&self) -> bool {
         self.write.value.is_some()
@@ -68,6 +80,11 @@ impl<'bytes> Head<'bytes> {
 }
 
 impl<'bytes> Old<'bytes> {
+    /// The length of the row.
+    fn row_bytes(&self) -> usize {
+        WRITE_BYTES + self.value.map_or(0, |value| value.len())
+    }
+
     /// Appends the row's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT);
@@ -144,5 +161,10 @@ mod tests {
             "01090000000000000002010000000000".to_owned() + "00ff"
         );
         assert_eq!(Old::decode(&bytes(&|writer| deletion.encode(writer))), Ok(deletion));
+        for value in [None, write.value] {
+            let head = Head { write: Old { value, ..write }, ..head };
+            let counted = Was { bytes: bytes(&|writer| head.encode(writer)).len(), exists: value.is_some() };
+            assert_eq!(head.counted(), counted);
+        }
     }
 }

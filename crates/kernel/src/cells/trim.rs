@@ -65,7 +65,7 @@ fn trim(applying: &mut Applying<'_>, cell: &ThingId<'_>) -> Result<(), Halt> {
         return Ok(());
     };
     if space.live_branch(cell.branch).is_err() {
-        return erase::remove_some(applying.state, applying.keys, cell);
+        return erase::remove_some(&mut applying.cells(), cell);
     }
     let context = applying.cell_context(space);
     trim_cell(&mut applying.cells(), &context, cell)?;

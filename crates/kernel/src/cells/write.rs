@@ -25,7 +25,7 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
     let Some(head) = head else {
         let version = cells.floor(cell)?.version + 1;
         cells.note(context.commit, cell, version, reason);
-        cells.put_head(cell, &Head { version, oldest: version, oldest_displaced_us: 0, write });
+        cells.put_head(cell, None, &Head { version, oldest: version, oldest_displaced_us: 0, write });
         return Ok(version);
     };
     let version = head.version + 1;
@@ -43,6 +43,6 @@ pub(super) fn write_version<S: ReadCells + WriteCells>(
     let next = Head { version, oldest: kept.oldest, oldest_displaced_us: kept.oldest_displaced_us, write };
     assert!(next.version == head.version + 1 && next.oldest <= next.version, "K2, K3: {head:?} then {next:?}");
     cells.note(context.commit, cell, version, reason);
-    cells.put_head(cell, &next);
+    cells.put_head(cell, Some(head), &next);
     Ok(version)
 }

@@ -3,20 +3,20 @@
 use kv::{Key, KeyRange};
 
 use super::things::ThingKey;
-use super::{Keys, Kind, ThingId, push_escaped, push_name};
+use super::{HeldKey, Keys, Kind, ThingId, push_escaped, push_name};
 
 impl Keys {
     /// The newest version of a cell.
-    pub fn cell_head(&self, cell: &ThingId<'_>) -> Key {
-        self.thing(Kind::CellHead, cell)
+    pub fn cell_head(&self, cell: &ThingId<'_>) -> HeldKey {
+        HeldKey::new(self.thing(Kind::CellHead, cell))
     }
 
     /// An older version of a cell.
-    pub fn cell_old(&self, cell: &ThingId<'_>, version: u64) -> Key {
+    pub fn cell_old(&self, cell: &ThingId<'_>, version: u64) -> HeldKey {
         let mut key = self.group_prefix(Kind::CellOld, cell);
         push_name(&mut key, cell.name.as_bytes());
         key.extend_from_slice(&version.to_be_bytes());
-        key
+        HeldKey::new(key)
     }
 
     /// The version above which new cells of a branch start, in the bucket of a cell.

@@ -10,7 +10,8 @@ const COPY: [u8; GENERATION_BYTES] = [0; GENERATION_BYTES];
 
 impl Keys {
     /// Whether a row has a second copy. Without the applied row and the catalogue nothing else can be understood, and
-    /// without a floor nothing new can be created in a whole bucket.
+    /// without a floor nothing new can be created in a whole bucket, and without its usage
+    /// nothing in a whole space.
     pub fn has_copy(&self, key: &[u8]) -> bool {
         let Some(rest) = key.strip_prefix(&self.generation.to_be_bytes()) else { return false };
         let Some((bucket, rest)) = rest.split_first_chunk() else { return false };
@@ -25,6 +26,7 @@ impl Keys {
             ShardKind::CatalogueType,
             ShardKind::CatalogueMachine,
             ShardKind::IndexFill,
+            ShardKind::Usage,
         ];
         let kind = rest.strip_prefix(&self.buckets.first().to_be_bytes()).and_then(<[u8]>::first);
         kind.is_some_and(|kind| kinds.into_iter().any(|copied| copied as u8 == *kind))

@@ -110,10 +110,10 @@ mod tests {
         let keys = Keys::new(1, crate::BucketRange::ALL);
         let catalogue = Catalogue::genesis(Buckets::default());
         let thing = |name, group| ThingId { bucket: 3, space: 1, branch: 1, group, name };
-        let after = |key: kv::Key| [&*key, &[0]].concat();
+        let after = |key: &[u8]| [key, &[0]].concat();
         let range = KeyRange {
-            start: after(keys.cell_head(&thing("a/1", None))),
-            end: Some(after(keys.record(&thing("job", Some("g"))))),
+            start: after(&keys.cell_head(&thing("a/1", None))),
+            end: Some(after(&keys.record(&thing("job", Some("g"))))),
         };
         let numbers = describe_range_by_numbers(&range);
         assert_eq!(numbers, ("cell \"a/1\" of space 1".into(), "record \"job\" of group \"g\" of space 1".into()));

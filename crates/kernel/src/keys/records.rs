@@ -6,21 +6,21 @@ use kv::Key;
 
 use super::things::{OwnedId, push_group_and_name};
 use super::{
-    GENERATION_BYTES, Keys, Kind, ThingId, push_escaped, push_name, take_bytes, take_group_and_name, take_name,
+    GENERATION_BYTES, HeldKey, Keys, Kind, ThingId, push_escaped, push_name, take_bytes, take_group_and_name, take_name,
 };
 
 impl Keys {
     /// A record.
-    pub fn record(&self, record: &ThingId<'_>) -> Key {
-        self.thing(Kind::Record, record)
+    pub fn record(&self, record: &ThingId<'_>) -> HeldKey {
+        HeldKey::new(self.thing(Kind::Record, record))
     }
 
     /// A large field of a record.
-    pub fn record_field(&self, record: &ThingId<'_>, field: &str) -> Key {
+    pub fn record_field(&self, record: &ThingId<'_>, field: &str) -> HeldKey {
         let mut key = self.group_prefix(Kind::RecordField, record);
         push_name(&mut key, record.name.as_bytes());
         push_name(&mut key, field.as_bytes());
-        key
+        HeldKey::new(key)
     }
 
     /// The counters from which the records of a bucket without rows continue.

@@ -3,15 +3,17 @@
 use kv::{Key, KeyRange};
 
 use super::things::OwnedId;
-use super::{Keys, Kind, ShardKind, ThingId, push_escaped, push_group, push_name, take_group_and_name, take_name};
+use super::{
+    HeldKey, Keys, Kind, ShardKind, ThingId, push_escaped, push_group, push_name, take_group_and_name, take_name,
+};
 
 /// The rows of a run besides its head, which are removed when it is deleted.
 pub const RUN_ROWS: [Kind; 4] = [Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunStep];
 
 impl Keys {
     /// The head of a run.
-    pub fn run(&self, run: &ThingId<'_>) -> Key {
-        self.thing(Kind::Run, run)
+    pub fn run(&self, run: &ThingId<'_>) -> HeldKey {
+        HeldKey::new(self.thing(Kind::Run, run))
     }
 
     fn run_prefix(&self, kind: Kind, run: &ThingId<'_>) -> Key {
@@ -21,10 +23,10 @@ impl Keys {
     }
 
     /// An event, by its sequence.
-    pub fn run_event(&self, run: &ThingId<'_>, seq: u64) -> Key {
+    pub fn run_event(&self, run: &ThingId<'_>, seq: u64) -> HeldKey {
         let mut key = self.run_prefix(Kind::RunEvent, run);
         key.extend_from_slice(&seq.to_be_bytes());
-        key
+        HeldKey::new(key)
     }
 
     /// The events after a sequence.
@@ -47,10 +49,10 @@ impl Keys {
     }
 
     /// A step of a run's projection.
-    pub fn run_step(&self, run: &ThingId<'_>, step: &str) -> Key {
+    pub fn run_step(&self, run: &ThingId<'_>, step: &str) -> HeldKey {
         let mut key = self.run_prefix(Kind::RunStep, run);
         key.extend_from_slice(step.as_bytes());
-        key
+        HeldKey::new(key)
     }
 
     /// All rows of one kind of a run.

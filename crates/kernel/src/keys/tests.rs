@@ -59,14 +59,15 @@ fn groups_and_names_are_not_joined() {
 #[test]
 fn golden_keys() {
     let keys = Keys::new(1, crate::BucketRange::ALL);
-    let hex = |key: Key| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!(hex(keys.cell_head(&cell(None, "hi"))), "000000010005030000000100000002".to_owned() + "0068690000");
+    let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex(&keys.cell_head(&cell(None, "hi"))), "000000010005030000000100000002".to_owned() + "0068690000");
     assert_eq!(
-        hex(keys.cell_old(&cell(Some("g"), "hi"), 258)),
+        hex(&keys.cell_old(&cell(Some("g"), "hi"), 258)),
         "000000010005040000000100000002".to_owned() + "0167000068690000" + "0000000000000102"
     );
-    assert_eq!(hex(keys.applied()), "00000001ffff000001");
-    assert_eq!(hex(keys.catalogue_branch(1, 2)), "00000001ffff0000040000000100000002");
+    assert_eq!(hex(&keys.applied()), "00000001ffff000001");
+    assert_eq!(hex(&keys.catalogue_branch(1, 2)), "00000001ffff0000040000000100000002");
+    assert_eq!(hex(&keys.usage(258)), "00000001ffff00000f00000102");
 }
 
 #[test]

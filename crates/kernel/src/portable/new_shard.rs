@@ -10,6 +10,7 @@ use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::command::MACHINE;
 use crate::context::Applying;
+use crate::held::HeldRows;
 use crate::keys::sessions::HostedId;
 use crate::keys::things::OwnedId;
 use crate::keys::{Keys, ThingId};
@@ -118,6 +119,11 @@ impl<'store> NewShard<'store> {
     /// The sessions that owned something, and in which bucket.
     pub(super) fn take_sessions(&mut self) -> BTreeSet<(u64, u16)> {
         std::mem::take(&mut self.sessions)
+    }
+
+    /// The rows of things, to be written.
+    pub(crate) fn held(&mut self) -> HeldRows<'_> {
+        HeldRows { state: &mut self.state, folded: &mut self.contracts.folded }
     }
 
     pub(crate) fn absent(&self, key: &[u8], what: &str, name: &str) -> Result<(), BuildError> {

@@ -31,11 +31,19 @@ impl Contract for Records {
     type Rejection = RecordRejection;
     type Trim = RecordTrim;
 
+    const NUMBER: u8 = 2;
+
+    const HELD: &'static [Kind] = &[Kind::Record, Kind::RecordField];
+
     const ROWS: &'static [Kind] = &[Kind::Record, Kind::Ready];
 
     const DUE: &'static [DueOf] = &[DueOf::Expiry, DueOf::Ready, DueOf::Lease];
 
     const OWNED: &'static [OwnedOf] = &[OwnedOf::Claim, OwnedOf::Life];
+
+    fn exists(row: &[u8]) -> Result<bool, Halt> {
+        Ok(!decode_numbers(row)?.deleted)
+    }
 
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.

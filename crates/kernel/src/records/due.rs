@@ -63,7 +63,6 @@ fn bring_up_to_date(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row
         applying.put_due(DueClock::Wall, numbers.expires_us, DueOf::Expiry, record);
         numbers.expires_entry_us = numbers.expires_us;
     }
-    let key = applying.keys.record(record);
-    applying.state.put_encoded(key, |writer| moved.encode(writer));
+    write::put_row(applying, record, row, &moved);
     Ok(())
 }

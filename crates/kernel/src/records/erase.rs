@@ -59,5 +59,6 @@ pub(super) fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, b
             .ok_or_else(|| Halt::Inconsistent("a foreign key among records".into()))?;
         erase(applying, &id.in_bucket(bucket), &Row::decode(&row.1)?)?;
     }
-    delete_some(applying.state, &applying.keys.rows_of_branch(Kind::Ready, bucket, space, branch))
+    let ready = applying.keys.rows_of_branch(Kind::Ready, bucket, space, branch);
+    delete_some(&mut applying.held(), &ready)
 }

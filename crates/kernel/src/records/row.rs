@@ -6,6 +6,7 @@
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
+use crate::held::Was;
 use crate::value::ValueRef;
 
 const FORMAT: u8 = 1;
@@ -121,6 +122,12 @@ impl Content<'_> {
         }
     }
 
+    /// Its row, if its value has one, as it counts to its space.
+    pub(crate) fn counted(&self) -> Option<Was> {
+        // The kind of the value is in front of it.
+        matches!(self, Content::Apart { .. }).then(|| Was::part(self.len() + 1))
+    }
+
     /// Whether its value has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -147,6 +154,8 @@ pub struct Row<'bytes> {
     pub worker: Option<&'bytes str>,
     /// The fields, in name order.
     pub fields: Vec<FieldRow<'bytes>>,
+    /// The length of the row that it was read from; 0 if there is none, or if it is yet to be written.
+    pub row_bytes: usize,
 }
 
 const DELETED: u8 = 1;
@@ -159,7 +168,7 @@ const ENDS_WITH_SESSION: u8 = 8;
 impl<'bytes> Row<'bytes> {
     /// A record that does not exist, whose counters continue from these.
     pub fn fresh(version: u64, attempt: u64) -> Self {
-        Self { numbers: Numbers::fresh(version, attempt), worker: None, fields: Vec::new() }
+        Self { numbers: Numbers::fresh(version, attempt), worker: None, fields: Vec::new(), row_bytes: 0 }
     }
 
     /// Appends the row's bytes.
@@ -213,7 +222,12 @@ impl<'bytes> Row<'bytes> {
             };
             fields.push(FieldRow { name, version, content });
         }
-        Ok(Self { numbers, worker, fields })
+        Ok(Self { numbers, worker, fields, row_bytes: bytes.len() })
+    }
+
+    /// The row that it was read from, as it counts to its space; none if there is none.
+    pub(crate) fn counted(&self) -> Option<Was> {
+        (self.row_bytes > 0).then_some(Was { bytes: self.row_bytes, exists: !self.numbers.deleted })
     }
 
     /// A field by name.
@@ -320,7 +334,7 @@ mod tests {
             + "00"
             + "09000000020100000000000000";
         assert_eq!(hex, "0102010700000000000000".to_owned() + &numbers + "0100000077" + &fields);
-        assert_eq!(Row::decode(writer.as_slice()), Ok(row()));
+        assert_eq!(Row::decode(writer.as_slice()), Ok(Row { row_bytes: writer.as_slice().len(), ..row() }));
         assert_eq!(decode_numbers(writer.as_slice()), Ok(row().numbers));
     }
 
@@ -340,6 +354,7 @@ mod tests {
             // Behind the format, flags, state, type, failures and ten numbers.
             let start = 2 * (1 + 1 + 1 + 4 + 4 + 10 * 8);
             assert_eq!(hex[start..start + sessions.len()], *sessions);
+            row.row_bytes = writer.as_slice().len();
             assert_eq!(Row::decode(writer.as_slice()), Ok(row));
         }
     }

@@ -84,7 +84,7 @@ pub(crate) fn successor<'row>(applying: &Applying<'_>, before: &Row<'row>) -> Ro
     // With room for the fields that a write usually adds.
     let mut fields = Vec::with_capacity(before.fields.len() + ADDED_FIELDS);
     fields.extend_from_slice(&before.fields);
-    let mut after = Row { numbers: before.numbers, worker: before.worker, fields };
+    let mut after = Row { numbers: before.numbers, worker: before.worker, fields, row_bytes: 0 };
     after.numbers.version += 1;
     after.numbers.commit = applying.call.commit;
     after.numbers.updated_us = applying.call.stamp.wall_us;
@@ -133,8 +133,33 @@ pub(crate) fn rewrite(
     before: &Row<'_>,
     mut after: Row<'_>,
 ) -> Result<(), Halt> {
+    update_derived(applying, record, before, &mut after)?;
+    put_row(applying, record, before, &after);
+    Ok(())
+}
+
+/// Writes a record's row alone.
+pub(super) fn put_row(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after: &Row<'_>) {
+    let key = applying.keys.record(record);
+    applying.held().put(key, before.counted(), !after.numbers.deleted, |writer| after.encode(writer));
+}
+
+/// Removes a record's row alone.
+fn delete_row(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) {
+    let was = row.counted().expect("only a row that was read is removed");
+    let key = applying.keys.record(record);
+    applying.held().delete(key, was);
+}
+
+/// Writes what follows from a record's row.
+fn update_derived(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    before: &Row<'_>,
+    after: &mut Row<'_>,
+) -> Result<(), Halt> {
     let place_before = ready_place(applying, record, before);
-    let place_after = ready_place(applying, record, &after);
+    let place_after = ready_place(applying, record, after);
     if place_before != place_after {
         if let Some((place, waiting)) = place_before {
             leave(applying, record, place, waiting);
@@ -152,10 +177,8 @@ pub(crate) fn rewrite(
         names::set_listed(applying.state, &applying.keys, Kind::Record, record, !after.numbers.deleted);
     }
     owned::update(applying, record, &old, &after.numbers);
-    index::update(applying, record, before, &after)?;
-    store_large_fields(applying, record, before, &mut after);
-    let key = applying.keys.record(record);
-    applying.state.put_encoded(key, |writer| after.encode(writer));
+    index::update(applying, record, before, after)?;
+    store_large_fields(applying, record, before, after);
     Ok(())
 }
 
@@ -188,17 +211,15 @@ pub(crate) fn forget(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Ro
     let key = applying.keys.record_floor(record.bucket);
     applying.state.put_encoded(key, |writer| raised.encode(writer));
     applying.delete_due(DueClock::Wall, numbers.expires_entry_us, DueOf::Expiry, record);
-    let key = applying.keys.record(record);
-    applying.state.delete(key);
+    delete_row(applying, record, row);
     Ok(())
 }
 
 /// Removes a record of a deleted branch with every derived row. Nobody can ask for it any more.
 pub(crate) fn erase(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Result<(), Halt> {
-    let gone = Row::fresh(row.numbers.version, row.numbers.attempt);
-    rewrite(applying, record, row, gone)?;
-    let key = applying.keys.record(record);
-    applying.state.delete(key);
+    let mut gone = Row::fresh(row.numbers.version, row.numbers.attempt);
+    update_derived(applying, record, row, &mut gone)?;
+    delete_row(applying, record, row);
     Ok(())
 }
 
@@ -308,11 +329,10 @@ fn count(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, by: i
 /// Writes large values to separate rows, and removes such rows of removed or rewritten fields.
 fn store_large_fields(applying: &mut Applying<'_>, record: &ThingId<'_>, before: &Row<'_>, after: &mut Row<'_>) {
     for old in &before.fields {
-        let apart = matches!(old.content, Content::Apart { .. });
         let kept = after.field(old.name).is_some_and(|new| matches!(new.content, Content::Apart { .. }));
-        if apart && !kept {
+        if let Some(was) = old.content.counted().filter(|_| !kept) {
             let key = applying.keys.record_field(record, old.name);
-            applying.state.delete(key);
+            applying.held().delete(key, was);
         }
     }
     for field in &mut after.fields {
@@ -320,7 +340,8 @@ fn store_large_fields(applying: &mut Applying<'_>, record: &ThingId<'_>, before:
             && value.len() > INLINE_BYTES_MAX
         {
             let key = applying.keys.record_field(record, field.name);
-            applying.state.put_encoded(key, |writer| value.encode(writer));
+            // If there was one, it was removed above.
+            applying.held().put(key, None, false, |writer| value.encode(writer));
             field.content = Content::Apart { bytes: u32::try_from(value.len()).expect("values are bounded") };
         }
     }

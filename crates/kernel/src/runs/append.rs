@@ -78,7 +78,7 @@ pub(crate) fn append(applying: &mut Applying<'_>, run: &ThingId<'_>, append: &Ap
 pub(crate) fn write_event(applying: &mut Applying<'_>, run: &ThingId<'_>, seq: u64, row: &EventRow<'_>) {
     let event = &row.event;
     let key = applying.keys.run_event(run, seq);
-    applying.state.put_encoded(key, |writer| row.encode(writer));
+    applying.held().put(key, None, false, |writer| row.encode(writer));
     let known = Known { seq, digest: digest(event) };
     let key = applying.keys.run_key(run, event.idempotency_key);
     applying.state.put_encoded(key, |writer| known.encode(writer));
@@ -104,11 +104,16 @@ pub(crate) fn store_head(
     let rises = before.is_none_or(|before| after.last_seq >= before.last_seq);
     assert!(rises, "L1: {before:?} then {after:?}");
     index::update(applying, run, before, &mut after);
-    let key = applying.keys.run(run);
-    applying.state.put_encoded(key, |writer| after.encode(writer));
+    put_head(applying, run, before, &after);
     let ThingId { space, branch, group, name, .. } = *run;
     let change = Noted { subject: Subject::Run, reason, space, branch, group, name, version: after.last_seq };
     applying.folded.changes.note(applying.call.commit, &change);
+}
+
+/// Writes a run's head alone.
+pub(crate) fn put_head(applying: &mut Applying<'_>, run: &ThingId<'_>, before: Option<&RunHead>, after: &RunHead) {
+    let key = applying.keys.run(run);
+    applying.held().put(key, before.map(RunHead::counted), !after.deleted, |writer| after.encode(writer));
 }
 
 /// The event with this key, or else with this id, in the run or in the events it shares.

@@ -7,6 +7,7 @@ use session::Halt;
 use super::append::{append, read_head};
 use super::command::{RunAct, RunGuard};
 use super::life;
+use super::row::RunHead;
 use super::trim::RunTrim;
 use crate::catalogue::FilledType;
 use crate::context::Applying;
@@ -24,10 +25,18 @@ impl Contract for Runs {
     type Rejection = RunRejection;
     type Trim = RunTrim;
 
+    const NUMBER: u8 = 3;
+
+    const HELD: &'static [Kind] = &[Kind::Run, Kind::RunEvent, Kind::RunStep];
+
     const ROWS: &'static [Kind] =
         &[Kind::Run, Kind::RunEvent, Kind::RunKey, Kind::RunEventId, Kind::RunIndex, Kind::RunStep];
 
     const DUE: &'static [DueOf] = &[DueOf::Removal];
+
+    fn exists(row: &[u8]) -> Result<bool, Halt> {
+        Ok(!RunHead::decode(row)?.deleted)
+    }
 
     fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
         match act {

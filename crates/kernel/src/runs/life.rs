@@ -8,7 +8,7 @@
 use contract::{Rejection, RunRejection};
 use session::Halt;
 
-use super::append::{read_head, sibling, store_head, walk};
+use super::append::{put_head, read_head, sibling, store_head, walk};
 use super::project;
 use super::row::{EventRow, RunHead};
 use crate::answer::OpOutcome;
@@ -72,12 +72,12 @@ pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us:
     for kind in RUN_ROWS {
         let range = applying.keys.run_rows(kind, run);
         for row in applying.state.rows(&range).take(REMOVED_ROWS_MAX - removed.len()) {
-            removed.push(row?.0);
+            removed.push(row?);
         }
     }
     let done = removed.len() < REMOVED_ROWS_MAX;
-    for key in removed {
-        applying.state.delete(key);
+    for (key, row) in removed {
+        applying.held().delete_found(key, &row)?;
     }
     if !done {
         return Ok(());
@@ -88,13 +88,13 @@ pub(crate) fn remove_some(applying: &mut Applying<'_>, run: &ThingId<'_>, at_us:
         return Ok(());
     };
     let parent = sibling(run, &name);
-    let mut head = read_head(applying, &parent)?.ok_or_else(gone)?;
-    head.forks = head.forks.checked_sub(1).ok_or_else(|| Halt::Inconsistent("L2: fewer than no forks".into()))?;
+    let before = read_head(applying, &parent)?.ok_or_else(gone)?;
+    let forks = before.forks.checked_sub(1).ok_or_else(|| Halt::Inconsistent("L2: fewer than no forks".into()))?;
+    let head = RunHead { forks, ..before.clone() };
     if head.deleted && head.forks == 0 {
         applying.put_due(DueClock::Wall, applying.call.stamp.wall_us, DueOf::Removal, &parent);
     }
-    let key = applying.keys.run(&parent);
-    applying.state.put_encoded(key, |writer| head.encode(writer));
+    put_head(applying, &parent, Some(&before), &head);
     Ok(())
 }
 
@@ -150,9 +150,8 @@ pub(crate) fn fork(applying: &mut Applying<'_>, run: &ThingId<'_>, from: &str, a
             project::apply(applying, run, &mut forked, &event)?;
         }
     }
-    let key = applying.keys.run(&parent);
-    let counted = RunHead { forks: head.forks + 1, ..head };
-    applying.state.put_encoded(key, |writer| counted.encode(writer));
+    let shared = RunHead { forks: head.forks + 1, ..head.clone() };
+    put_head(applying, &parent, Some(&head), &shared);
     store_head(applying, run, None, forked, Reason::Written);
     Ok(Ok(OpOutcome::Written(at)))
 }
@@ -165,7 +164,9 @@ fn copy_steps(applying: &mut Applying<'_>, from: &ThingId<'_>, to: &ThingId<'_>)
         let step = std::str::from_utf8(&key[prefix..]);
         let step = step.map_err(|_| Halt::Inconsistent("L3: the name of a step is not text".into()))?;
         let key = applying.keys.run_step(to, step);
-        applying.state.put(key, row);
+        applying.held().put(key, None, false, |writer| {
+            writer.raw(&row);
+        });
     }
     Ok(())
 }

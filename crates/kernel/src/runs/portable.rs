@@ -5,7 +5,7 @@
 use contract::runs::StepSnapshot;
 use session::Halt;
 
-use super::append::write_event;
+use super::append::{self, write_event};
 use super::contract::Runs;
 use super::index;
 use super::item::RunItem;
@@ -71,7 +71,8 @@ impl Portable for Runs {
             RunItem::Step { run, step } => {
                 in_run(begun, run)?;
                 let key = shard.keys.run_step(&shard.place(run)?, &step.step_id);
-                shard.state.put_encoded(key, |writer| encode_step(writer, step));
+                shard.absent(&key, "a step of run", &run.name)?;
+                shard.held().put(key, None, false, |writer| encode_step(writer, step));
                 Ok(())
             }
             RunItem::Removal { run, at_us } => {
@@ -113,7 +114,7 @@ fn put_head(
     let mut head = head.clone();
     shard.applying(|applying| {
         index::update(applying, &id, None, &mut head);
-        applying.state.put_encoded(key, |writer| head.encode(writer));
+        append::put_head(applying, &id, None, &head);
         Ok(())
     })
 }

@@ -10,6 +10,7 @@ use session::Halt;
 
 use super::row::{RunHead, decode_step, encode_step};
 use crate::context::Applying;
+use crate::held::Was;
 use crate::keys::ThingId;
 use crate::runs::command::EventRef;
 
@@ -32,7 +33,9 @@ pub(crate) fn apply(
         return Ok(());
     };
     let key = applying.keys.run_step(run, step_id);
-    let mut step = match applying.state.get(&key)? {
+    let row = applying.state.get(&key)?;
+    let was = row.as_ref().map(|row| Was::part(row.len()));
+    let mut step = match row {
         Some(row) => decode_step(step_id, &row)?,
         None if head.steps >= RUN_STEPS_MAX as u64 => {
             head.steps_left_out += 1;
@@ -44,7 +47,7 @@ pub(crate) fn apply(
         }
     };
     step.change(effect);
-    applying.state.put_encoded(key, |writer| encode_step(writer, &step));
+    applying.held().put(key, was, false, |writer| encode_step(writer, &step));
     Ok(())
 }
 

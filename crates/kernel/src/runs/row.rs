@@ -5,6 +5,7 @@ use contract::runs::{RunStatus, StepError, StepSnapshot, StepStatus};
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
+use crate::held::Was;
 use crate::runs::command::EventRef;
 
 const FORMAT: u8 = 1;
@@ -48,6 +49,8 @@ pub struct RunHead {
     pub completed_at: Option<String>,
     /// Artifacts of the run as a whole.
     pub artifacts: Vec<String>,
+    /// The length of the row that it was read from; 0 if it is yet to be written.
+    pub row_bytes: usize,
 }
 
 const CLOSED: u8 = 1;
@@ -93,10 +96,17 @@ impl RunHead {
                 started_at: reader.optional_text()?.map(str::to_owned),
                 completed_at: reader.optional_text()?.map(str::to_owned),
                 artifacts: decode_texts(&mut reader)?,
+                row_bytes: bytes.len(),
             };
             reader.end().map(|()| head)
         };
         read().map_err(|error| Halt::Undecodable { what: "the head of a run", error })
+    }
+
+    /// The row that it was read from, as it counts to its space.
+    pub(crate) fn counted(&self) -> Was {
+        assert!(self.row_bytes > 0, "U1: only a head that was read is replaced");
+        Was { bytes: self.row_bytes, exists: !self.deleted }
     }
 }
 
@@ -261,7 +271,8 @@ mod tests {
             + "00"
             + "01020000007b7d";
         assert_eq!(hex(writer.as_slice()), expected);
-        assert_eq!(RunHead::decode(writer.as_slice()), Ok(head));
+        let row_bytes = writer.as_slice().len();
+        assert_eq!(RunHead::decode(writer.as_slice()), Ok(RunHead { row_bytes, ..head }));
 
         let event = EventRef {
             event_type: "T",

@@ -1,5 +1,4 @@
-//! What holds at the end of every script: what the store derives from records, runs and
-//! messages matches them.
+//! What holds at the end of every script: what the store derives from things matches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +21,7 @@ use crate::records::index::sort_key;
 use crate::records::queue::ALL_QUEUES;
 use crate::records::row::Row;
 use crate::runs::read;
+use crate::usage;
 
 /// More than any script has.
 const MANY: usize = 100_000;
@@ -29,6 +29,7 @@ const MANY: usize = 100_000;
 impl Stage {
     pub(super) fn assert_sound(&self) {
         for (space, found) in self.kernel.catalogue().spaces() {
+            self.assert_usage_sound(space);
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
                 self.assert_records_sound(space, branch);
                 self.assert_runs_sound(space, branch);
@@ -59,6 +60,13 @@ impl Stage {
             }
         }
         assert_eq!(waiting(&*view, &keys).unwrap(), counted, "R6: counts");
+    }
+
+    /// U1: what a space takes is what its rows take.
+    fn assert_usage_sound(&self, space: u32) {
+        let (view, keys, catalogue) = (self.view(), self.kernel.keys(), self.kernel.catalogue());
+        let counted = usage::read(&*view, &keys, space).unwrap();
+        assert_eq!(counted, usage::recount(&*view, &keys, catalogue, space).unwrap(), "U1: space {space}");
     }
 
     /// R5: the counts and the declared indexes say what the records say.

@@ -45,19 +45,15 @@ macro_rules! erasing {
 with_contracts!(erasing);
 
 /// Removes some of what belongs to a deleted branch as a whole. Returns whether nothing of it is left.
-pub(super) fn erase_rest(
-    state: &mut Staging,
-    keys: Keys,
-    catalogue: &Catalogue,
-    space: u32,
-    branch: u32,
-) -> Result<bool, Halt> {
+pub(super) fn erase_rest(applying: &mut Applying<'_>, space: u32, branch: u32) -> Result<bool, Halt> {
+    let (keys, catalogue) = (applying.keys, applying.catalogue);
     if !is_deleted(catalogue, space, branch) {
         return Ok(false);
     }
     for range in shard_rows(&keys, space, branch) {
-        delete_some(state, &range)?;
+        delete_some(&mut applying.held(), &range)?;
     }
+    let state = &mut *applying.state;
     for bucket in catalogue.buckets_here() {
         for kind in ROWS.iter().copied().flatten() {
             if has_rows(state, &keys.rows_of_branch(*kind, bucket, space, branch))? {

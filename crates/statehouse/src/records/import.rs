@@ -80,7 +80,7 @@ fn record(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         let content = Content::Inline(ValueRef::from(value));
         FieldRow { name, version: *version, content }
     });
-    let row = Row { numbers, worker: line.text_if("worker")?, fields: fields.collect() };
+    let row = Row { numbers, worker: line.text_if("worker")?, fields: fields.collect(), row_bytes: 0 };
     Ok(builder.put(&Item::Record(RecordItem::Record { record: &id, row }))?)
 }
 

@@ -54,6 +54,7 @@ fn head(line: Object<'_>) -> Result<RunHead, Wrong> {
         started_at: line.string_if("started_at")?,
         completed_at: line.string_if("completed_at")?,
         artifacts: line.json_texts("artifacts")?.into_iter().map(Json::into_string).collect(),
+        row_bytes: 0,
     })
 }
 

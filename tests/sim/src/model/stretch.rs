@@ -33,7 +33,7 @@ use super::reference::{Expected, Id, Reference};
 use super::runs::book::Book as RunBook;
 use super::sessions::rows::Pages;
 use super::tally::{Tally, add};
-use super::{cells, mixed, records, runs, sessions};
+use super::{cells, mixed, records, runs, sessions, usage};
 
 /// One entry in so many is a rush,
 const RUSH_ONE_IN: u64 = 200;
@@ -350,6 +350,7 @@ impl Stretch<'_> {
         if self.judges == Judges::AnswersAfterForgetting {
             return Ok(());
         }
+        usage::check(&self.instance, &*self.instance.view()?)?;
         match self.habits.about {
             About::Cells => return self.check_cells(),
             About::Sessions => return self.check_sessions(Pages::Known),

@@ -1,6 +1,6 @@
 //! Cells: every version that was ever written stays in a list; what retention has given up is a count from its beginning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::cells::PastVersion;
 use contract::{
@@ -269,14 +269,16 @@ impl Reference {
 
     /// How many rows a store needs for a catalogue without declarations and for cells: one for what was applied, one for the
     /// catalogue and for each space, branch and kept version, and for the name of each cell of a named group that exists
-    /// (K8). Those of the change feed are not counted.
+    /// (K8), and for what each space takes that has a cell (U1). Those of the change feed are not counted.
     pub(crate) fn rows_of_cells(&self) -> u64 {
         let branches: usize = self.spaces.values().map(|space| space.branches.len()).sum();
         let versions: usize = self.cells.values().map(|cell| cell.writes.len() - cell.given_up).sum();
         let grouped = self.cells.iter().filter(|(id, _)| id.group.is_some());
         let names = grouped.filter(|(_, cell)| cell.live_version().is_some()).count();
         let types: usize = self.spaces.values().map(|space| space.types.len()).sum();
-        (2 + self.spaces.len() + branches + types + versions + names + self.cell_floors.len()) as u64
+        let kept = self.cells.iter().filter(|(_, cell)| cell.writes.len() > cell.given_up);
+        let used = kept.map(|(id, _)| id.space).collect::<BTreeSet<_>>().len();
+        (2 + self.spaces.len() + branches + types + versions + names + used + self.cell_floors.len()) as u64
     }
 
     /// The kept versions below `page.before`, newest first.
