@@ -163,8 +163,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.forks-are-not-counted",
         LIFE,
-        "RunHead { forks: head.forks + 1, ..head }",
-        "RunHead { forks: head.forks, ..head }",
+        "RunHead { forks: head.forks + 1, ..head.clone() }",
+        "RunHead { forks: head.forks, ..head.clone() }",
     ),
     of(
         "breaks.a-number-means-any-command",
