@@ -193,8 +193,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-deleted-branch-leaves-its-queues",
         "crates/kernel/src/records/erase.rs",
-        "    delete_some(applying.state, &applying.keys.rows_of_branch(Kind::Ready, bucket, space, branch))\n",
-        "    Ok(())\n",
+        "    delete_some(&mut applying.held(), &ready)\n",
+        "    let _ = ready;\n    Ok(())\n",
     ),
     Part {
         figure: "breaks.a-shard-writes-what-is-not-its-own",
@@ -265,14 +265,18 @@ mod tests {
     #[test]
     fn every_break_fits_its_file_and_changes_it() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the root");
-        for part in BREAKS {
+        let unfit = |part: &Part| {
             let Does::Break(broken) = &part.does else {
-                panic!("{} is no break", part.figure);
+                return Some(format!("{} is no break", part.figure));
             };
             let source = std::fs::read_to_string(root.join(broken.file)).expect(broken.file);
-            let changed = apply(broken, &source).unwrap_or_else(|error| panic!("{}: {error}", part.figure));
-            assert_ne!(changed, source, "{}", part.figure);
-        }
+            match apply(broken, &source) {
+                Ok(changed) => (changed == source).then(|| format!("{} changes nothing", part.figure)),
+                Err(error) => Some(format!("{}: {error}", part.figure)),
+            }
+        };
+        let unfit: Vec<String> = BREAKS.iter().filter_map(unfit).collect();
+        assert!(unfit.is_empty(), "{unfit:#?}");
         assert!(BREAKS.len() >= 20);
     }
 }
