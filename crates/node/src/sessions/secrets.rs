@@ -1,6 +1,6 @@
 //! The secrets of sessions: drawn here, because the kernel draws nothing, and checked here, before anything is proposed.
 //!
-//! Keeps: only digests of secrets reach the journal, the store and the memory of the node.
+//! Keeps: E7. Only digests of secrets reach the journal, the store and the memory of the node.
 
 use contract::{Error, Failure, FailureKind, SessionRejection, SessionSecret};
 use session::SecretDigest;
