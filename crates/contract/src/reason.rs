@@ -81,6 +81,7 @@ numbered_texts! {
         FieldsMoveIt = "the fields written with it move it to another state",
         NoBroker = "the store has no broker, so messages for one would wait forever",
         RepeatedIndex = "two of its indexes are on the same field",
+        ForeignNumber = "its number is not one of the bucket that its group is in",
     }
 }
 

@@ -8,8 +8,10 @@ use session::Halt;
 
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
+use crate::outbox::MessageState;
 
 const FORMAT: u8 = 1;
+const MESSAGES_FORMAT: u8 = 2;
 
 /// A contract whose things are counted, or are not.
 pub(crate) trait Counting {
@@ -82,19 +84,40 @@ impl CountKey {
     }
 }
 
-/// The number of waiting messages: for their time or their group, and to be published.
+/// The number of waiting messages, by what they wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageCounts {
     /// For their time, or to be applied in a group.
     pub due: i64,
     /// To be published.
     pub publish: i64,
+    /// For the shard of their group, which is another one.
+    pub outgoing: i64,
 }
 
 impl MessageCounts {
     /// All that wait.
     pub(crate) fn total(self) -> i64 {
-        self.due + self.publish
+        self.due + self.publish + self.outgoing
+    }
+
+    /// Each of them, with the word for what they wait for.
+    pub fn by_word(mut self) -> [(&'static str, u64); 3] {
+        let states = [MessageState::Due(0), MessageState::Publish, MessageState::Outgoing];
+        states.map(|state| (state.word(), u64::try_from(*self.of_mut(state)).unwrap_or(0)))
+    }
+
+    /// Those that wait as this one does.
+    pub(crate) fn of_mut(&mut self, state: MessageState) -> &mut i64 {
+        match state {
+            MessageState::Due(_) => &mut self.due,
+            MessageState::Publish => &mut self.publish,
+            MessageState::Outgoing => &mut self.outgoing,
+        }
+    }
+
+    fn plus(self, by: Self) -> Self {
+        Self { due: self.due + by.due, publish: self.publish + by.publish, outgoing: self.outgoing + by.outgoing }
     }
 }
 
@@ -148,22 +171,41 @@ pub(crate) fn add_messages(state: &mut Staging, keys: &Keys, by: MessageCounts) 
     let key = keys.message_counts();
     let row = state.get(&key)?;
     let before = row.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))?;
-    let after = MessageCounts { due: before.due + by.due, publish: before.publish + by.publish };
-    if after.due < 0 || after.publish < 0 {
+    let after = before.plus(by);
+    if after.due < 0 || after.publish < 0 || after.outgoing < 0 {
         return Err(Halt::Inconsistent(format!("R6: {before:?} messages wait, and {by:?} more")));
     }
-    state.put_encoded(key, |writer| {
-        writer.u8(FORMAT).i64(after.due).i64(after.publish);
-    });
+    state.put_encoded(key, |writer| encode_messages(writer, after));
     Ok(())
+}
+
+fn encode_messages(writer: &mut Writer, counts: MessageCounts) {
+    writer.u8(MESSAGES_FORMAT).i64(counts.due).i64(counts.publish).i64(counts.outgoing);
 }
 
 pub(crate) fn decode_messages(row: &[u8]) -> Result<MessageCounts, Halt> {
     let read = || {
         let mut reader = Reader::new(row);
-        reader.format(FORMAT)?;
-        let counts = MessageCounts { due: reader.i64()?, publish: reader.i64()? };
+        reader.format(MESSAGES_FORMAT)?;
+        let counts = MessageCounts { due: reader.i64()?, publish: reader.i64()?, outgoing: reader.i64()? };
         reader.end().map(|()| counts)
     };
     read().map_err(|error| Halt::Undecodable { what: "the number of messages", error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of the stored format; `docs/formats/records.md`.
+    #[test]
+    fn golden_number_of_messages() {
+        let counts = MessageCounts { due: 1, publish: 258, outgoing: 3 };
+        let mut writer = Writer::new();
+        encode_messages(&mut writer, counts);
+        let numbers = [[1, 0, 0, 0, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0, 0]];
+        assert_eq!(writer.as_slice(), [&[2][..], &numbers.concat()].concat());
+        assert_eq!(decode_messages(writer.as_slice()).expect("counts"), counts);
+        assert!(decode_messages(&[1; 17]).is_err(), "an earlier format is refused");
+    }
 }

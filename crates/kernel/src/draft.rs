@@ -86,7 +86,7 @@ impl Draft {
             corrections_left: &mut corrections_left,
         };
         applying.savepoint();
-        let done = try_transact(&mut applying, transact);
+        let done = try_transact(&mut applying, transact, 0);
         if !matches!(done, Ok(Ok(_))) {
             applying.undo();
         }

@@ -12,6 +12,7 @@ use session::{Halt, Stamp};
 use crate::changes::ChangeLog;
 use crate::counts::{CountKey, Counted, MessageCounts, add, add_messages, row_key};
 use crate::keys::Keys;
+use crate::outbox::MessageState;
 use crate::outbox::numbers::MessageNumbers;
 use crate::usage::{self, HOLDERS, UsageChange};
 
@@ -78,10 +79,9 @@ impl Folded {
     }
 
     /// Notes that messages start or stop waiting.
-    pub(crate) fn count_messages(&mut self, due: i64, publish: i64) {
-        self.messages.due += due;
-        self.messages.publish += publish;
-        self.publishes |= publish > 0;
+    pub(crate) fn count_messages(&mut self, state: MessageState, by: i64) {
+        *self.messages.of_mut(state) += by;
+        self.publishes |= state == MessageState::Publish && by > 0;
     }
 
     /// By how much the number of messages has changed in this entry.

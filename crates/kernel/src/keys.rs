@@ -83,14 +83,18 @@ pub enum Kind {
     CellFloor = 0x15,
     /// The last number that a bucket has given to a message.
     MessageNumbers = 0x16,
+    /// The last number of a bucket's messages that a bucket has received from another shard.
+    Received = 0x17,
+    /// A message that waits for the shard of its group.
+    Outgoing = 0x18,
 }
 
 impl Kind {
     /// Those that have second copies.
-    const COPIED: [Kind; 3] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers];
+    const COPIED: [Kind; 4] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers, Kind::Received];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 20] = [
+    pub(crate) const WORDS: [(Kind, &str); 22] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -111,11 +115,21 @@ impl Kind {
         (Kind::RunStep, "the projection of run"),
         (Kind::CellFloor, "the floor of cells"),
         (Kind::MessageNumbers, "the numbers of messages"),
+        (Kind::Received, "the numbers of received messages"),
+        (Kind::Outgoing, "messages to other shards"),
     ];
 
     /// Those whose keys have neither a space nor a branch.
-    const WITHOUT_SPACE: [Kind; 6] =
-        [Kind::DueWall, Kind::DueCluster, Kind::Publish, Kind::RecordFloor, Kind::Owned, Kind::MessageNumbers];
+    const WITHOUT_SPACE: [Kind; 8] = [
+        Kind::DueWall,
+        Kind::DueCluster,
+        Kind::Publish,
+        Kind::RecordFloor,
+        Kind::Owned,
+        Kind::MessageNumbers,
+        Kind::Received,
+        Kind::Outgoing,
+    ];
 
     /// Those of a space whose keys do not begin with the group and the name of a thing.
     const WITHOUT_NAME: [Kind; 5] = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];

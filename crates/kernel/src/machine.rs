@@ -15,7 +15,7 @@ use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::due::{DueClock, read_due_suffix};
 use crate::keys::readable::describe_range;
-use crate::outbox::send;
+use crate::outbox::{receive, send};
 use crate::records::claims;
 use crate::schedule::tick;
 use crate::schedule::windows::Windows;
@@ -207,6 +207,12 @@ impl Contracts {
             Body::Published(messages) => {
                 send::published(&mut applying, &messages)?;
                 done(Vec::new())
+            }
+            Body::Deliver(deliver) => {
+                receive::receive(&mut applying, &deliver)?.map_or_else(Answer::Rejected, |()| done(Vec::new()))
+            }
+            Body::Delivered(delivered) => {
+                receive::delivered(&mut applying, &delivered)?.map_or_else(Answer::Rejected, |()| done(Vec::new()))
             }
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };

@@ -11,6 +11,7 @@ use session::Halt;
 use self::limits::within_limits;
 use self::scope::Scope;
 use crate::answer::{Answer, OpOutcome};
+use crate::catalogue::Catalogue;
 use crate::command::{Guard, Op, Transact};
 use crate::conflicts::note_conflict;
 use crate::context::Applying;
@@ -20,7 +21,8 @@ use crate::keys::ThingId;
 use crate::outbox;
 
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
-    Ok(match try_transact(applying, transact)? {
+    let body_bytes = applying.call.body.len();
+    Ok(match try_transact(applying, transact, body_bytes)? {
         Ok(outcomes) => Answer::Done { commit: applying.call.commit, outcomes },
         Err(rejection) => {
             applying.undo();
@@ -32,11 +34,13 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
     })
 }
 
+/// Applies a transaction, perhaps in part: who calls undoes it if it is refused. `body_bytes` are those of its command.
 pub(crate) fn try_transact(
     applying: &mut Applying<'_>,
     transact: &Transact<'_>,
+    body_bytes: usize,
 ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
-    if let Err(rejection) = within_limits(applying.catalogue, applying.call.body.len(), transact) {
+    if let Err(rejection) = within_limits(applying.catalogue, body_bytes, transact) {
         return Ok(Err(rejection));
     }
     let scope = match Scope::of(applying.catalogue, applying.keys, transact) {
@@ -122,6 +126,12 @@ fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
     let fence = transact.fences.first().map(|fence| fence.record);
     let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
     named.or_else(|| transact.guards.iter().find_map(Guard::name))
+}
+
+/// The bucket of a transaction's group, if this shard owns it; none if it touches nothing.
+pub(crate) fn bucket_here(catalogue: &Catalogue, transact: &Transact<'_>) -> Result<Option<u16>, Rejection> {
+    let space = catalogue.space(transact.space)?;
+    group_of(transact).map(|group| catalogue.bucket_here(space, group)).transpose()
 }
 
 /// Without a group, a transaction may touch one name only.

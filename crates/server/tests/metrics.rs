@@ -203,6 +203,7 @@ fn runs_messages_and_waiting_workers_are_counted() {
     ] {
         assert_eq!(sent.get(sample), Some(&by), "{sample}: {sent:?}");
     }
+    assert_eq!(served.scrape()[r#"statehouse_messages_waiting{waits_for="outgoing"}"#], 0.0, "there is no other shard");
     std::thread::scope(|scope| {
         let waiting = || served.scrape()["statehouse_claimers_waiting"];
         let claim = r#"{"prefix":"jobs.","wait":"20s"}"#;

@@ -150,8 +150,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-refused-message-leaves-half",
         "crates/kernel/src/outbox/deliver.rs",
-        "            if refused {\n",
-        "            if refused && transact.ops.len() < 2 {\n",
+        "    if refused {\n",
+        "    if refused && transact.ops.len() < 2 {\n",
     ),
     of(
         "breaks.a-fork-knows-later-keys",

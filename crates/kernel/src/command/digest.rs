@@ -24,7 +24,13 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
         }
         Body::ClaimNext(claim) => claim_next(&claim),
         // No client sends these in a session today. Their own encoding covers each of their members.
-        Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick | Body::Published(_) => {
+        Body::Catalogue(_)
+        | Body::Trim(_)
+        | Body::Level(_)
+        | Body::Tick
+        | Body::Published(_)
+        | Body::Deliver(_)
+        | Body::Delivered(_) => {
             let mut digester = Digester::new("shard");
             digester.member("body", body);
             digester

@@ -15,6 +15,7 @@ pub use self::fence::Fence;
 pub use self::op::*;
 use self::trim_step::TrimStep;
 use crate::catalogue::CatalogueChange;
+use crate::outbox::command::{Deliver, Delivered, Target};
 
 /// The number of the contracts' machine (1) and the version of its commands (1).
 pub const MACHINE: u32 = 0x0001_0001;
@@ -36,6 +37,10 @@ pub enum Body<'bytes> {
     ClaimNext(ClaimNext<'bytes>),
     /// Forgets published messages, each by bucket and number.
     Published(Vec<(u16, u64)>),
+    /// Applies a message from another shard, once.
+    Deliver(Deliver<'bytes>),
+    /// Forgets messages that other shards have received.
+    Delivered(Delivered),
 }
 
 /// Claims the first ready records of all queues whose names start with a prefix.
@@ -83,6 +88,8 @@ const LEVEL: u8 = 4;
 const TICK: u8 = 5;
 const CLAIM_NEXT: u8 = 6;
 const PUBLISHED: u8 = 7;
+const DELIVER: u8 = 8;
+const DELIVERED: u8 = 9;
 
 impl<'bytes> Body<'bytes> {
     /// Appends the body's bytes.
@@ -113,6 +120,8 @@ impl<'bytes> Body<'bytes> {
                     writer.u16(*bucket).u64(*number);
                 }
             }
+            Body::Deliver(deliver) => deliver.encode(writer.u8(DELIVER)),
+            Body::Delivered(delivered) => delivered.encode(writer.u8(DELIVERED)),
         }
     }
 
@@ -121,7 +130,15 @@ impl<'bytes> Body<'bytes> {
         match self {
             Body::Transact(transact) => transact.ops.iter().any(Op::grows),
             Body::Trim(steps) => steps.iter().any(TrimStep::grows),
-            Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) | Body::Published(_) => false,
+            Body::Deliver(deliver) => match deliver.message.send.target {
+                // Anything but a transaction is refused.
+                Target::Transact(body) => {
+                    matches!(Body::decode(body), Ok(Body::Transact(transact)) if transact.ops.iter().any(Op::grows))
+                }
+                Target::Topic { .. } => false,
+            },
+            Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) => false,
+            Body::Published(_) | Body::Delivered(_) => false,
         }
     }
 
@@ -156,6 +173,8 @@ impl<'bytes> Body<'bytes> {
                 }
                 Body::Published(messages)
             }
+            DELIVER => Body::Deliver(Deliver::decode(&mut reader)?),
+            DELIVERED => Body::Delivered(Delivered::decode(&mut reader)?),
             _ => {
                 return Err(DecodeError { what: "a command of an unknown kind" });
             }

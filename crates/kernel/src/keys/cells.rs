@@ -26,7 +26,7 @@ impl Keys {
 
     /// The floors of all branches' cells in a bucket, and the kinds behind them that have second copies too.
     pub fn cell_floors_of_bucket(&self, bucket: u16) -> KeyRange {
-        let last = KeyRange::prefix(&self.bucket_prefix(Kind::MessageNumbers, bucket));
+        let last = KeyRange::prefix(&self.bucket_prefix(Kind::Received, bucket));
         KeyRange { start: self.bucket_prefix(Kind::CellFloor, bucket).to_vec(), end: last.end }
     }
 

@@ -1,6 +1,6 @@
-//! Keys of messages: of those that are due, of those that wait to be published, and of a bucket's numbers.
+//! Keys of messages: of those that are due, of those that wait to be published or for another shard, and of numbers.
 
-use kv::Key;
+use kv::{Key, KeyRange};
 
 use super::due::SEND;
 use super::{GENERATION_BYTES, Keys, Kind};
@@ -26,6 +26,30 @@ impl Keys {
         self.bucket_prefix(Kind::Publish, bucket)
     }
 
+    /// A message that waits for the shard of its group.
+    pub fn outgoing(&self, bucket: u16, number: u64) -> Key {
+        let mut key = self.outgoing_prefix(bucket);
+        key.extend_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    /// All messages of a bucket that wait for other shards.
+    pub fn outgoing_prefix(&self, bucket: u16) -> Key {
+        self.bucket_prefix(Kind::Outgoing, bucket)
+    }
+
+    /// The last number of `source`'s messages that a bucket has received.
+    pub fn received(&self, bucket: u16, source: u16) -> Key {
+        let mut key = self.bucket_prefix(Kind::Received, bucket);
+        key.extend_from_slice(&source.to_be_bytes());
+        key
+    }
+
+    /// The last numbers that a bucket has received, of all buckets.
+    pub fn received_of_bucket(&self, bucket: u16) -> KeyRange {
+        KeyRange::prefix(&self.bucket_prefix(Kind::Received, bucket))
+    }
+
     /// The last number that a bucket has given to a message.
     pub fn message_numbers(&self, bucket: u16) -> Key {
         self.bucket_prefix(Kind::MessageNumbers, bucket)
@@ -35,6 +59,20 @@ impl Keys {
 /// The bucket and the number of a message from its key among those that wait to be published.
 pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64)> {
     read_numbered_key(Kind::Publish, key)
+}
+
+/// The bucket and the number of a message from its key among those that wait for other shards.
+pub fn read_outgoing_key(key: &[u8]) -> Option<(u16, u64)> {
+    read_numbered_key(Kind::Outgoing, key)
+}
+
+/// The bucket that has received messages, and the one that has sent them.
+pub fn read_received_key(key: &[u8]) -> Option<(u16, u16)> {
+    let rest = key.get(GENERATION_BYTES..)?;
+    let (bucket, rest) = rest.split_first_chunk::<2>()?;
+    let (kind, source) = rest.split_first()?;
+    let source = source.try_into().ok().filter(|_| *kind == Kind::Received as u8)?;
+    Some((u16::from_be_bytes(*bucket), u16::from_be_bytes(source)))
 }
 
 fn read_numbered_key(kind: Kind, key: &[u8]) -> Option<(u16, u64)> {
@@ -60,6 +98,21 @@ mod tests {
         assert_eq!(read_publish_key(&key), Some((5, 258)));
         assert_eq!(read_publish_key(&key[..key.len() - 1]), None);
         assert_eq!(hex(&keys.message_numbers(5)), "00000001000516");
-        assert!(keys.has_copy(&keys.message_numbers(5)) && !keys.has_copy(&key));
+        let (outgoing, received) = (keys.outgoing(5, 258), keys.received(5, 259));
+        assert_eq!(hex(&outgoing), "00000001000518".to_owned() + "0000000000000102");
+        assert_eq!(hex(&received), "00000001000517".to_owned() + "0103");
+        assert_eq!((read_outgoing_key(&outgoing), read_publish_key(&outgoing)), (Some((5, 258)), None));
+        assert_eq!((read_received_key(&received), read_received_key(&outgoing)), (Some((5, 259)), None));
+        // Behind the floors of cells, so that one range has all rows with copies but the floor of records.
+        let copied = keys.cell_floors_of_bucket(5);
+        for (key, is_copied) in [
+            (keys.cell_floor(5, 1, 2), true),
+            (keys.message_numbers(5), true),
+            (received, true),
+            (outgoing, false),
+            (key, false),
+        ] {
+            assert_eq!((keys.has_copy(&key), copied.contains(&key)), (is_copied, is_copied), "{key:02x?}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
+use super::Stored;
+
 /// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'bytes> {
@@ -58,5 +60,54 @@ impl<'bytes> Send<'bytes> {
             }
         }
         digester.optional_number("after", *after_us);
+    }
+}
+
+/// A message from another shard to a group of this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deliver<'bytes> {
+    /// The bucket of the group that sent it.
+    pub source_bucket: u16,
+    /// The number that it got there when it was released.
+    pub number: u64,
+    /// The message.
+    pub message: Stored<'bytes>,
+}
+
+impl<'bytes> Deliver<'bytes> {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        let mut message = Writer::new();
+        self.message.encode(&mut message);
+        writer.u16(self.source_bucket).u64(self.number).bytes(message.as_slice());
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        let (source_bucket, number) = (reader.u16()?, reader.u64()?);
+        Ok(Self { source_bucket, number, message: Stored::read(reader.bytes()?)? })
+    }
+}
+
+/// Messages that the shard of their group has received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The bucket that sent them.
+    pub bucket: u16,
+    /// Their numbers there.
+    pub numbers: Vec<u64>,
+}
+
+impl Delivered {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        let count = u32::try_from(self.numbers.len()).expect("lists are bounded far below that");
+        writer.u16(self.bucket).u32(count);
+        for number in &self.numbers {
+            writer.u64(*number);
+        }
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bucket = reader.u16()?;
+        let numbers = (0..reader.u32()?).map(|_| reader.u64()).collect::<Result<_, _>>()?;
+        Ok(Self { bucket, numbers })
     }
 }

@@ -1,17 +1,19 @@
-//! Delivering: what is due is applied in its group, or may be published.
+//! Delivering: what is due is applied in its group, waits for another shard, or may be published.
 
+use contract::Rejection;
 use session::Halt;
 
-use super::Stored;
+use super::{MessageState, Stored};
 use crate::changes::{Noted, Reason, Subject};
-use crate::command::Body;
+use crate::command::{Body, Transact};
 use crate::context::Applying;
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::outbox::command::Target;
+use crate::outbox::send::put_waiting;
 use crate::transact;
 
-/// A message is due: applies its transaction, or lets it be published.
+/// A message is due: applies its transaction, or releases it to whoever takes it from here.
 pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
     let suffix = Keys::due_send_suffix(at_us, number);
     let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
@@ -19,39 +21,69 @@ pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, numb
     let row = applying.state.get(&key)?;
     let row = row.ok_or_else(|| Halt::Inconsistent("R6: a message that is due has no row".into()))?;
     applying.change_due(DueClock::Wall, bucket, suffix, b"", false);
-    applying.folded.count_messages(-1, 0);
+    applying.folded.count_messages(MessageState::Due(at_us), -1);
     let stored = Stored::decode(&row)?;
-    match stored.send.target {
-        Target::Topic { .. } => {
-            // Behind everything that waits already, because it was not due when those were.
-            let number = applying.next_number(bucket)?;
-            applying.state.put(applying.keys.publish(bucket, number), &*row);
-            applying.folded.count_messages(0, 1);
-        }
+    let state = match stored.send.target {
         Target::Transact(body) => {
             let Body::Transact(transact) = Body::decode(body)? else {
                 return Err(Halt::Inconsistent("a message is not a transaction".into()));
             };
-            applying.savepoint();
-            applying.delivers = true;
-            let tried = transact::try_transact(applying, &transact);
-            applying.delivers = false;
-            let refused = tried?.is_err();
-            if refused {
-                applying.undo();
+            if !matches!(transact::bucket_here(applying.catalogue, &transact), Err(Rejection::NotHere { .. })) {
+                return execute(applying, &stored, number, &transact);
             }
-            let reason = if refused { Reason::Refused } else { Reason::Delivered };
-            let change = Noted {
-                subject: Subject::Message,
-                reason,
-                space: stored.space,
-                branch: stored.branch,
-                group: None,
-                name: stored.source,
-                version: number,
-            };
-            applying.folded.changes.note(applying.call.commit, &change);
+            MessageState::Outgoing
         }
+        Target::Topic { .. } => MessageState::Publish,
+    };
+    // Behind everything that was released already, because it was not due when those were.
+    let number = applying.next_number(bucket)?;
+    put_waiting(applying, bucket, state, number, &stored);
+    Ok(())
+}
+
+/// A message that is due will be dropped: it is not counted any longer, unless it was delivered before the damage was met.
+pub(crate) fn forget_waiting(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
+    let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
+    key.extend_from_slice(&Keys::due_send_suffix(at_us, number));
+    let unless_damaged = |key: &[u8]| match applying.state.get(key).map_err(Halt::from) {
+        Err(halt) if halt.set_apart().is_none() => Err(halt),
+        read => Ok(read.ok()),
+    };
+    let was_delivered = matches!(unless_damaged(&key)?, Some(None));
+    // If the counts are damaged, nobody counts, and the entry must end.
+    let can_count = unless_damaged(&applying.keys.message_counts())?.is_some();
+    if can_count && !was_delivered {
+        applying.folded.count_messages(MessageState::Due(at_us), -1);
     }
+    Ok(())
+}
+
+/// Applies the transaction of a message, or nothing of it if it is refused. Either way the message was delivered.
+pub(super) fn execute(
+    applying: &mut Applying<'_>,
+    message: &Stored<'_>,
+    number: u64,
+    transact: &Transact<'_>,
+) -> Result<(), Halt> {
+    applying.savepoint();
+    applying.delivers = true;
+    // How long it may be was checked when it was sent.
+    let tried = transact::try_transact(applying, transact, 0);
+    applying.delivers = false;
+    let refused = tried?.is_err();
+    if refused {
+        applying.undo();
+    }
+    let reason = if refused { Reason::Refused } else { Reason::Delivered };
+    let change = Noted {
+        subject: Subject::Message,
+        reason,
+        space: message.space,
+        branch: message.branch,
+        group: None,
+        name: message.source,
+        version: number,
+    };
+    applying.folded.changes.note(applying.call.commit, &change);
     Ok(())
 }

@@ -5,7 +5,7 @@ use contract::{RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
-use super::Stored;
+use super::{MessageState, Stored};
 use crate::catalogue::Catalogue;
 use crate::command::{Body, Op};
 use crate::context::Applying;
@@ -35,9 +35,11 @@ pub(crate) fn put(applying: &mut Applying<'_>, source: &ThingId<'_>, send: &Send
     let stored =
         Stored { space: source.space, branch: source.branch, source: source.group.unwrap_or(source.name), send: *send };
     let after_us = send.after_us.unwrap_or(0);
-    let publish_now = matches!(send.target, Target::Topic { .. }) && after_us == 0;
-    let due_us = (!publish_now).then_some(now_us.saturating_add(after_us));
-    put_waiting(applying, source.bucket, due_us, number, &stored);
+    let state = match send.target {
+        Target::Topic { .. } if after_us == 0 => MessageState::Publish,
+        _ => MessageState::Due(now_us.saturating_add(after_us)),
+    };
+    put_waiting(applying, source.bucket, state, number, &stored);
     Ok(())
 }
 
@@ -73,23 +75,21 @@ fn check_message(catalogue: &Catalogue, send: &Send<'_>, depth: usize) -> Result
     Ok(())
 }
 
-/// Puts a message among those that wait: for their time, or to be published.
+/// Puts a message among those that wait.
 pub(crate) fn put_waiting(
     applying: &mut Applying<'_>,
     bucket: u16,
-    due_us: Option<u64>,
+    state: MessageState,
     number: u64,
     stored: &Stored<'_>,
 ) {
     let mut writer = Writer::new();
     stored.encode(&mut writer);
-    match due_us {
-        None => {
-            applying.state.put(applying.keys.publish(bucket, number), writer.as_slice());
-            applying.folded.count_messages(0, 1);
-        }
-        Some(due_us) => {
-            applying.folded.count_messages(1, 0);
+    applying.folded.count_messages(state, 1);
+    match state {
+        MessageState::Publish => applying.state.put(applying.keys.publish(bucket, number), writer.as_slice()),
+        MessageState::Outgoing => applying.state.put(applying.keys.outgoing(bucket, number), writer.as_slice()),
+        MessageState::Due(due_us) => {
             let suffix = Keys::due_send_suffix(due_us, number);
             applying.change_due(DueClock::Wall, bucket, suffix, writer.as_slice(), true);
         }
@@ -103,7 +103,7 @@ pub(crate) fn published(applying: &mut Applying<'_>, messages: &[(u16, u64)]) ->
         // Said twice, by a node that did not hear the first answer, it counts once.
         if applying.state.get(&key)?.is_some() {
             applying.state.delete(key);
-            applying.folded.count_messages(0, -1);
+            applying.folded.count_messages(MessageState::Publish, -1);
         }
     }
     Ok(())

@@ -3,12 +3,12 @@
 use kv::{KeyRange, Order, View};
 use session::Halt;
 
-use super::Stored;
+use super::{MessageState, Stored};
 use crate::catalogue::Catalogue;
 use crate::counts::{MessageCounts, decode_messages};
 use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
-use crate::keys::messages::read_publish_key;
+use crate::keys::messages::{read_outgoing_key, read_publish_key};
 use crate::outbox::command::Target;
 
 /// The number of waiting messages in a view.
@@ -23,15 +23,15 @@ pub struct WaitingMessage {
     pub source: String,
     /// The queue that it is for; none if it is for a group.
     pub topic: Option<String>,
-    /// When it is due, wall µs; none if it waits to be published.
-    pub due_us: Option<u64>,
+    /// What it waits for.
+    pub state: MessageState,
     /// The bucket of the group that sent it.
     pub bucket: u16,
     /// Its number in that bucket: the one that it got when it was sent, or when it was released.
     pub number: u64,
 }
 
-/// Waiting messages of all spaces, those to publish first; at most `limit`. Examines at most `rows_max` rows of the due
+/// Waiting messages of all spaces, those to publish first, then those to other shards; at most `limit`. Examines at most `rows_max` rows of the due
 /// index.
 pub fn list_waiting(
     view: &dyn View,
@@ -41,14 +41,20 @@ pub fn list_waiting(
     rows_max: usize,
 ) -> Result<Vec<WaitingMessage>, Halt> {
     let mut found = Vec::new();
-    for bucket in catalogue.buckets_here() {
-        for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
-            if found.len() == limit {
-                return Ok(found);
+    for state in [MessageState::Publish, MessageState::Outgoing] {
+        for bucket in catalogue.buckets_here() {
+            let (prefix, read): (_, fn(&[u8]) -> _) = match state {
+                MessageState::Outgoing => (keys.outgoing_prefix(bucket), read_outgoing_key),
+                _ => (keys.publish_prefix(bucket), read_publish_key),
+            };
+            for row in view.scan(&KeyRange::prefix(&prefix), Order::Ascending) {
+                if found.len() == limit {
+                    return Ok(found);
+                }
+                let (key, value) = row?;
+                let place = read(&key).ok_or_else(|| Halt::Inconsistent("a foreign key among messages".into()))?;
+                found.push(waiting_message(&value, state, place)?);
             }
-            let (key, value) = row?;
-            let place = read_publish_key(&key).ok_or_else(|| Halt::Inconsistent("a foreign key to publish".into()))?;
-            found.push(waiting_message(&value, None, place)?);
         }
     }
     let mut looked_at = 0;
@@ -61,18 +67,18 @@ pub fn list_waiting(
             }
             let (key, value) = row?;
             if let Some((at_us, Due::Send { number })) = read_due_suffix(&key[prefix.len()..]) {
-                found.push(waiting_message(&value, Some(at_us), (bucket, number))?);
+                found.push(waiting_message(&value, MessageState::Due(at_us), (bucket, number))?);
             }
         }
     }
     Ok(found)
 }
 
-fn waiting_message(row: &[u8], due_us: Option<u64>, (bucket, number): (u16, u64)) -> Result<WaitingMessage, Halt> {
+fn waiting_message(row: &[u8], state: MessageState, (bucket, number): (u16, u64)) -> Result<WaitingMessage, Halt> {
     let stored = Stored::decode(row)?;
     let topic = match stored.send.target {
         Target::Topic { topic, .. } => Some(topic.to_owned()),
         Target::Transact(_) => None,
     };
-    Ok(WaitingMessage { source: stored.source.to_owned(), topic, due_us, bucket, number })
+    Ok(WaitingMessage { source: stored.source.to_owned(), topic, state, bucket, number })
 }

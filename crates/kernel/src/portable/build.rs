@@ -16,9 +16,9 @@ use crate::command::Body;
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
-use crate::outbox::Stored;
 use crate::outbox::command::Target;
 use crate::outbox::send;
+use crate::outbox::{MessageState, Stored, numbers};
 use crate::sessions::owned;
 
 /// Rows staged before they are written to the store.
@@ -104,7 +104,14 @@ impl<'store> Builder<'store> {
         let shard = &mut self.shard;
         match item {
             Item::Bucket(bucket) => shard.check_bucket(*bucket),
-            Item::Message { due_us, number, message } => self.message(*due_us, *number, message),
+            Item::Message { state, number, message } => self.message(*state, *number, message),
+            Item::Received { bucket, source, last } => {
+                shard.check_bucket(*bucket)?;
+                shard.check_bucket(*source)?;
+                let key = shard.keys.received(*bucket, *source);
+                shard.state.put_encoded(key, |writer| numbers::encode(writer, *last));
+                Ok(())
+            }
             Item::MessageNumbers { bucket, last } => {
                 shard.check_bucket(*bucket)?;
                 shard.applying(|applying| applying.folded.numbers.raise(applying.state, &applying.keys, *bucket, *last))
@@ -146,7 +153,7 @@ impl<'store> Builder<'store> {
         Ok(())
     }
 
-    fn message(&mut self, due_us: Option<u64>, number: u64, message: &Stored<'_>) -> Result<(), BuildError> {
+    fn message(&mut self, state: MessageState, number: u64, message: &Stored<'_>) -> Result<(), BuildError> {
         if let Target::Transact(body) = message.send.target
             && !matches!(Body::decode(body), Ok(Body::Transact(_)))
         {
@@ -154,9 +161,10 @@ impl<'store> Builder<'store> {
         }
         let catalogue = &self.shard.contracts.catalogue;
         let bucket = catalogue.bucket_here(catalogue.space(message.space)?, message.source)?;
-        let key = match due_us {
-            None => self.shard.keys.publish(bucket, number),
-            Some(due_us) => {
+        let key = match state {
+            MessageState::Publish => self.shard.keys.publish(bucket, number),
+            MessageState::Outgoing => self.shard.keys.outgoing(bucket, number),
+            MessageState::Due(due_us) => {
                 let mut key = self.shard.keys.due_prefix(DueClock::Wall, bucket);
                 key.extend_from_slice(&Keys::due_send_suffix(due_us, number));
                 key
@@ -168,7 +176,7 @@ impl<'store> Builder<'store> {
         }
         self.shard.applying(|applying| {
             applying.folded.numbers.raise(applying.state, &applying.keys, bucket, number)?;
-            send::put_waiting(applying, bucket, due_us, number, message);
+            send::put_waiting(applying, bucket, state, number, message);
             Ok(())
         })
     }

@@ -22,7 +22,7 @@ pub use new_shard::BuildError;
 pub use walk::walk;
 
 use crate::contracts::with_contracts;
-use crate::outbox::Stored;
+use crate::outbox::{MessageState, Stored};
 
 macro_rules! items {
     ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
@@ -37,8 +37,8 @@ macro_rules! items {
             Bucket(u16),
             /// A message that waits.
             Message {
-                /// When it is due; none if it waits to be published.
-                due_us: Option<u64>,
+                /// What it waits for.
+                state: MessageState,
                 /// Its number in the bucket of its source.
                 number: u64,
                 /// The message.
@@ -48,6 +48,15 @@ macro_rules! items {
             MessageNumbers {
                 /// The bucket.
                 bucket: u16,
+                /// The number.
+                last: u64,
+            },
+            /// The last number that a bucket has received of another bucket's messages.
+            Received {
+                /// The bucket that has received them.
+                bucket: u16,
+                /// The bucket that has sent them.
+                source: u16,
                 /// The number.
                 last: u64,
             },

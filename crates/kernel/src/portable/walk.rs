@@ -6,20 +6,20 @@
 
 use std::collections::BTreeSet;
 
-use kv::{KeyRange, View};
+use kv::{KeyRange, KvError, Order, View};
 use session::Halt;
 
 use super::Item;
 use super::part::Portable;
-use super::walking::{Walking, foreign};
+use super::walking::{Walking, foreign, last_number};
 use crate::catalogue::{BranchId, Catalogue, SpaceId};
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
-use crate::keys::messages::read_publish_key;
+use crate::keys::messages::read_received_key;
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
 use crate::keys::things::OwnedId;
-use crate::outbox::{Stored, numbers};
+use crate::outbox::{MessageState, Stored, numbers};
 
 /// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out. Returns the damaged ranges
 /// that it met: things in them are missing.
@@ -51,8 +51,10 @@ fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E
     }
     let mut highest = 0;
     due(walk, bucket, &mut highest)?;
-    published(walk, bucket, &mut highest)?;
+    released(walk, bucket, MessageState::Publish, &mut highest)?;
+    released(walk, bucket, MessageState::Outgoing, &mut highest)?;
     message_numbers(walk, bucket, highest)?;
+    received(walk, bucket)?;
     machine_states(walk, bucket)
 }
 
@@ -96,18 +98,50 @@ fn due<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64)
     walk.rows(&KeyRange::prefix(&prefix), |walk, key, row| {
         let (at_us, due) = read_due_suffix(&key[prefix.len()..]).ok_or_else(|| foreign("what is due"))?;
         match due {
-            Due::Send { number } => message(walk, Some(at_us), number, row, highest),
+            Due::Send { number } => message(walk, MessageState::Due(at_us), number, row, highest),
             Due::Thing(of, id) if walk.is_live(&id) => due_things(walk, of, &id, at_us),
             Due::Thing(..) | Due::Session(_) => Ok(()),
         }
     })
 }
 
-fn published<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64) -> Result<(), E> {
-    walk.rows(&KeyRange::prefix(&walk.keys.publish_prefix(bucket)), |walk, key, row| {
-        let (_, number) = read_publish_key(key).ok_or_else(|| foreign("messages"))?;
-        message(walk, None, number, row, highest)
+/// Messages that wait to be published, or for other shards.
+fn released<E: From<Halt>>(
+    walk: &mut Walking<'_, E>,
+    bucket: u16,
+    state: MessageState,
+    highest: &mut u64,
+) -> Result<(), E> {
+    let prefix = match state {
+        MessageState::Outgoing => walk.keys.outgoing_prefix(bucket),
+        _ => walk.keys.publish_prefix(bucket),
+    };
+    walk.rows(&KeyRange::prefix(&prefix), |walk, key, row| {
+        let number = last_number(key).filter(|_| key.len() == prefix.len() + 8).ok_or_else(|| foreign("messages"))?;
+        message(walk, state, number, row, highest)
     })
+}
+
+/// What a bucket has received, from its rows or, if those are damaged, from their copies.
+fn received<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {
+    let range = walk.keys.received_of_bucket(bucket);
+    let mut sources = Vec::new();
+    for row in walk.view.scan(&range, Order::Ascending) {
+        match row {
+            Ok((key, _)) => sources.push(read_received_key(&key).ok_or_else(|| foreign("received messages"))?.1),
+            Err(KvError::Damaged(_)) => {
+                sources = (0..walk.catalogue.buckets.count()).collect();
+                break;
+            }
+            Err(other) => return Err(Halt::from(other).into()),
+        }
+    }
+    for source in sources {
+        if let Some(row) = walk.floor(&walk.keys.received(bucket, source))? {
+            (walk.take)(&Item::Received { bucket, source, last: numbers::decode(&row)? })?;
+        }
+    }
+    Ok(())
 }
 
 /// The last number of a bucket, unless its messages show it.
@@ -121,7 +155,7 @@ fn message_numbers<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highes
 
 fn message<E: From<Halt>>(
     walk: &mut Walking<'_, E>,
-    due_us: Option<u64>,
+    state: MessageState,
     number: u64,
     row: &[u8],
     highest: &mut u64,
@@ -131,7 +165,7 @@ fn message<E: From<Halt>>(
         return Ok(());
     }
     *highest = number.max(*highest);
-    (walk.take)(&Item::Message { due_us, number, message })
+    (walk.take)(&Item::Message { state, number, message })
 }
 
 fn machine_states<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E> {

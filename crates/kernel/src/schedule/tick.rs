@@ -13,7 +13,7 @@ use crate::context::Applying;
 use crate::contract::{Contract, DueWork};
 use crate::contracts::with_contracts;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
-use crate::outbox::deliver::deliver;
+use crate::outbox::deliver::{deliver, forget_waiting};
 use crate::sessions::give_back::give_back;
 
 /// Does due work.
@@ -35,6 +35,9 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
                 Ok(done) => done,
                 Err(_) => {
                     // What it would change cannot be read by anybody, and it must not be due forever.
+                    if let Due::Send { number } = due {
+                        forget_waiting(applying, entry.bucket, at_us, number)?;
+                    }
                     applying.drop_due(clock, entry.bucket, entry.suffix);
                     1
                 }

@@ -27,9 +27,13 @@ impl Stage {
                 [] => vec!["nothing".into()],
                 outcomes => outcomes.iter().map(|outcome| self.show_next(outcome)).collect(),
             },
-            Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick | Body::Published(_) => {
-                outcomes.iter().map(show_assigned).collect()
-            }
+            Body::Catalogue(_)
+            | Body::Trim(_)
+            | Body::Level(_)
+            | Body::Tick
+            | Body::Published(_)
+            | Body::Deliver(_)
+            | Body::Delivered(_) => outcomes.iter().map(show_assigned).collect(),
         };
         shown.join(", ")
     }
@@ -99,7 +103,8 @@ impl Stage {
             (Body::ClaimNext(_), Answer::Rejected(rejection)) => {
                 self.met.insert((WORD_OF_NEXT, rejection.code()));
             }
-            (Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick | Body::Published(_), _) => {}
+            (Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick, _) => {}
+            (Body::Published(_) | Body::Deliver(_) | Body::Delivered(_), _) => {}
         }
     }
 }

@@ -43,12 +43,12 @@ impl Stage {
         let (view, keys) = (self.view(), self.kernel.keys());
         let found = list_waiting(&*view, &keys, self.kernel.catalogue(), MANY, MANY).unwrap();
         let counted = waiting(&*view, &keys).unwrap();
-        let due = found.iter().filter(|message| message.due_us.is_some()).count();
-        assert_eq!((counted.due, counted.publish), (due as i64, (found.len() - due) as i64), "R6: {found:?}");
+        assert_eq!(counted.total(), found.len() as i64, "R6: {found:?}");
         let mut shown: Vec<String> = self.to_publish().into_iter().map(|(_, shown)| shown).collect();
-        for message in found.iter().filter(|message| message.due_us.is_some()) {
+        for message in &found {
+            let Some(due_us) = message.state.due_us() else { continue };
             let target = message.topic.as_deref().unwrap_or("a group");
-            shown.push(format!("{} to {target} at {}", message.source, show_time(message.due_us.unwrap())));
+            shown.push(format!("{} to {target} at {}", message.source, show_time(due_us)));
         }
         joined(shown)
     }
@@ -61,7 +61,7 @@ impl Stage {
         let found = list_waiting(&*view, &keys, self.kernel.catalogue(), MANY, MANY).unwrap();
         let numbered = |bucket, is_due| {
             let of_bucket = found.iter().filter(move |message| message.bucket == bucket);
-            let listed = of_bucket.filter(move |message| message.due_us.is_some() == is_due);
+            let listed = of_bucket.filter(move |message| message.state.due_us().is_some() == is_due);
             listed.map(|message| message.number.to_string()).collect::<Vec<_>>().join(", ")
         };
         let mut shown = Vec::new();

@@ -30,6 +30,7 @@ mod stage;
 mod transaction;
 mod words;
 
+pub(crate) use soundness::assert_messages_sound;
 pub(crate) use stage::Stage;
 
 /// Says the script to a kernel and compares the transcript. Whatever the test is about, the state must be sound at the

@@ -91,7 +91,7 @@ metrics! {
     CLAIMS = counter("statehouse_claims_total", &["type"], "Claimed records.");
     CLAIMERS_WAITING = gauge("statehouse_claimers_waiting", &[], "Workers waiting for something to claim.");
     RECORD_CHANGES = counter("statehouse_record_changes_total", &["reason"], "Ends of attempts and of records, by reason.");
-    MESSAGES_WAITING = gauge("statehouse_messages_waiting", &["waits_for"], "Messages waiting to be applied in a group, or to be published.");
+    MESSAGES_WAITING = gauge("statehouse_messages_waiting", &["waits_for"], "Messages waiting to be applied in a group, to be published, or for another shard.");
     MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group, or refused by it.");
     RUNS = gauge("statehouse_runs", &["type", "status"], "Runs, across all spaces and branches.");
     OLDEST_STALLED = gauge("statehouse_run_oldest_stalled_seconds", &["type"], "Time since the last event of the running run that has been idle longest, to within a minute.");

@@ -153,9 +153,9 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
     }
     scrape.whole(&LEFT_OUT, &[], overview.left_out as u64);
     scrape.whole(&CLAIMERS_WAITING, &[], overview.claimers_waiting as u64);
-    let waiting = |count: i64| u64::try_from(count).unwrap_or(0);
-    scrape.whole(&MESSAGES_WAITING, &["group"], waiting(overview.messages.due));
-    scrape.whole(&MESSAGES_WAITING, &["publish"], waiting(overview.messages.publish));
+    for (waits_for, count) in overview.messages.by_word() {
+        scrape.whole(&MESSAGES_WAITING, &[waits_for], count);
+    }
     let sessions = overview.sessions;
     let states =
         [("pending", sessions.pending), ("connected", sessions.connected), ("disconnected", sessions.disconnected)];

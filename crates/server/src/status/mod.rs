@@ -8,6 +8,7 @@
 mod problems;
 mod screen;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
@@ -143,7 +144,7 @@ fn json(now: &Now) -> JsonValue {
             "push_backlog": sessions.pushes_waiting,
         },
         "claimers_waiting": overview.claimers_waiting,
-        "messages_waiting": { "group": overview.messages.due, "publish": overview.messages.publish },
+        "messages_waiting": overview.messages.by_word().into_iter().collect::<BTreeMap<_, _>>(),
     });
     for (name, member) in contract_status(overview) {
         assert!(members.get(name).is_none(), "two members of the status are called {name}");

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use contract::terminal::{COLUMNS, one_line, wrapped};
+use statehouse::MessageCounts;
 
 use super::Now;
 use super::problems::{Severity, Trouble};
@@ -54,7 +55,9 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let sessions = overview.sessions;
     let count = sessions.pending + sessions.connected + sessions.disconnected;
     line("sessions", format!("{count}, {} pushes wait", sessions.pushes_waiting))?;
-    line("messages", format!("{} for groups, {} to publish", overview.messages.due, overview.messages.publish))
+    let MessageCounts { due, publish, outgoing } = overview.messages;
+    let outgoing = if outgoing > 0 { format!(", {outgoing} for other shards") } else { String::new() };
+    line("messages", format!("{due} for groups, {publish} to publish{outgoing}"))
 }
 
 /// A problem: the object, the finding, the numbers, and the command on its own line.

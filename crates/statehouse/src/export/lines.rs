@@ -5,7 +5,7 @@ use kernel::catalogue::{Catalogue, Space};
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::Item;
-use kernel::{Applied, Target};
+use kernel::{Applied, MessageState, Target};
 use session::Halt;
 
 use super::line::Line;
@@ -103,8 +103,12 @@ with_contracts!(items);
 /// The kind and the line of what belongs to no contract.
 fn of_nobody(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
     Ok(match item {
-        Item::Message { due_us, number, message: stored } => {
-            (kinds::MESSAGE, message(catalogue, *due_us, *number, stored)?)
+        Item::Message { state, number, message: stored } => {
+            (kinds::MESSAGE, message(catalogue, *state, *number, stored)?)
+        }
+        Item::Received { bucket, source, last } => {
+            let line = Line::new(kinds::RECEIVED).number("bucket", *bucket).number("source_bucket", *source);
+            (kinds::RECEIVED, line.number("last", *last))
         }
         Item::MessageNumbers { bucket, last } => {
             let line = Line::new(kinds::MESSAGE_NUMBERS).number("bucket", *bucket).number("last", *last);
@@ -162,7 +166,7 @@ fn space_name(catalogue: &Catalogue, space: u32) -> Result<&str, Halt> {
 /// The number of a message is two members of its line, of which the second has its lower bits.
 pub(crate) const ORDINAL_BITS: u32 = 32;
 
-fn message(catalogue: &Catalogue, due_us: Option<u64>, number: u64, stored: &Stored<'_>) -> Result<Line, Halt> {
+fn message(catalogue: &Catalogue, state: MessageState, number: u64, stored: &Stored<'_>) -> Result<Line, Halt> {
     // Before buckets had numbers, a message had those of its commit and of its place there. Both halves sort alike.
     let (commit, ordinal) = (number >> ORDINAL_BITS, number & u64::from(u32::MAX));
     let line = Line::new(kinds::MESSAGE)
@@ -171,7 +175,8 @@ fn message(catalogue: &Catalogue, due_us: Option<u64>, number: u64, stored: &Sto
         .text("source", stored.source)
         .number_unless_zero("commit", commit)
         .number("ordinal", ordinal)
-        .number_if("due_us", due_us)
+        .number_if("due_us", state.due_us())
+        .flag("outgoing", state == MessageState::Outgoing)
         .number_if("after_us", stored.send.after_us);
     Ok(match stored.send.target {
         Target::Topic { topic, payload } => line.text("topic", topic).octets("payload", payload),

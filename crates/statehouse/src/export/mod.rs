@@ -48,6 +48,7 @@ pub(crate) mod kinds {
     pub(crate) const RUN_REMOVAL: &str = "run_removal";
     pub(crate) const MESSAGE: &str = "message";
     pub(crate) const MESSAGE_NUMBERS: &str = "message_numbers";
+    pub(crate) const RECEIVED: &str = "received";
     pub(crate) const MACHINE_STATE: &str = "machine_state";
     pub(crate) const MACHINE_MEMBER: &str = "machine_member";
     pub(crate) const FOOTER: &str = "footer";

@@ -3,7 +3,7 @@
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
 use kernel::portable::{BuildError, Builder, Item};
-use kernel::{Catalogue, Send, Target};
+use kernel::{Catalogue, MessageState, Send, Target};
 
 use super::object::{Object, Wrong};
 use crate::export::kinds;
@@ -62,6 +62,10 @@ fn of_nobody(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Result<
             let (bucket, last) = (line.number("bucket")?, line.number("last")?);
             Ok(builder.put(&Item::MessageNumbers { bucket, last })?)
         }
+        kinds::RECEIVED => {
+            let (bucket, source) = (line.number("bucket")?, line.number("source_bucket")?);
+            Ok(builder.put(&Item::Received { bucket, source, last: line.number("last")? })?)
+        }
         kinds::MACHINE_STATE => {
             let (space, group) = (space_of(builder.catalogue(), line)?, line.text("group")?);
             let (key, value) = (line.octets("key")?, line.octets("value")?);
@@ -102,11 +106,16 @@ fn message(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
     };
     let send = Send { target, after_us: line.number_if("after_us")? };
     let message = Stored { space, branch: line.number("branch_number")?, source: line.text("source")?, send };
-    let due_us = line.number_if("due_us")?;
+    let state = match (line.number_if("due_us")?, line.flag("outgoing")?) {
+        (Some(due_us), false) => MessageState::Due(due_us),
+        (None, false) => MessageState::Publish,
+        (None, true) => MessageState::Outgoing,
+        (Some(_), true) => return Err(Unput::Wrong("a message for another shard has been due before".into())),
+    };
     // Half of the number each, so that neither runs into the other.
     let (commit, ordinal): (u32, u32) = (line.number_or_zero("commit")?, line.number("ordinal")?);
     let number = u64::from(commit) << ORDINAL_BITS | u64::from(ordinal);
-    Ok(builder.put(&Item::Message { due_us, number, message })?)
+    Ok(builder.put(&Item::Message { state, number, message })?)
 }
 
 #[cfg(test)]

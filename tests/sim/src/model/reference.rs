@@ -212,6 +212,8 @@ pub(crate) struct Reference {
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
     /// The last number that each bucket has given to a message.
     pub(crate) numbers: BTreeMap<u16, u64>,
+    /// The last number that a bucket has received from another one, which another shard would own.
+    pub(crate) received: BTreeMap<(u16, u16), u64>,
     /// Where each queue stands in the queue above it, and where its own rows begin.
     pub(crate) lanes: BTreeMap<LaneKey, Lane>,
     pub(crate) wall_us: u64,
@@ -245,6 +247,7 @@ enum Undo {
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
     Number(u16, Option<u64>),
+    Received((u16, u16), Option<u64>),
     Lane(LaneKey, Option<Lane>),
     Run(Id, RunUndo),
     Push,
@@ -285,6 +288,7 @@ impl Reference {
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),
             numbers: BTreeMap::new(),
+            received: BTreeMap::new(),
             lanes: BTreeMap::new(),
             wall_us: 0,
             cluster_us: 0,
@@ -343,6 +347,7 @@ impl Reference {
                 Undo::Message(key, before) => restore(&mut self.messages, key, before),
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
                 Undo::Number(bucket, before) => restore(&mut self.numbers, bucket, before),
+                Undo::Received(buckets, before) => restore(&mut self.received, buckets, before),
                 Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
                 Undo::Run(id, undo) => self.undo_run(&id, undo),
                 Undo::Push => drop(self.pushes.pop()),

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use contract::records::filter::{Filter, Test};
 use contract::{NameInGroup, Value};
-use kernel::Target;
 use kernel::keys::ThingId;
 use kernel::keys::due::{Due, DueClock, read_due_suffix};
-use kernel::keys::messages::read_publish_key;
+use kernel::keys::messages::{read_publish_key, read_received_key};
 use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
 use kernel::outbox::waiting::waiting;
@@ -15,6 +14,7 @@ use kernel::outbox::{Stored, numbers};
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
+use kernel::{MessageCounts, Target};
 use kv::{KeyRange, Order, View};
 use testkit::random::Random;
 
@@ -165,14 +165,23 @@ impl Both<'_> {
         let expected: Vec<_> = self.reference.to_publish.clone().into_iter().collect();
         same(|| "the messages that wait to be published".into(), &publish, &expected)?;
         let counted = waiting(self.view, &keys).map_err(halted)?;
-        let rows = (due.len() as i64, publish.len() as i64);
-        same(|| "the number of messages that wait".into(), &(counted.due, counted.publish), &rows)?;
-        let mut numbers = BTreeMap::new();
+        let rows = MessageCounts { due: due.len() as i64, publish: publish.len() as i64, outgoing: 0 };
+        same(|| "the number of messages that wait".into(), &counted, &rows)?;
+        let (mut numbers, mut received) = (BTreeMap::new(), BTreeMap::new());
         for bucket in 0..self.reference.buckets.count() {
+            if self.view.scan(&KeyRange::prefix(&keys.outgoing_prefix(bucket)), Order::Ascending).next().is_some() {
+                return Err(format!("bucket {bucket} has messages for other shards, and this one owns all buckets"));
+            }
+            for row in self.view.scan(&keys.received_of_bucket(bucket), Order::Ascending) {
+                let (key, row) = row.map_err(text)?;
+                let buckets = read_received_key(&key).ok_or("a foreign key among what was received")?;
+                received.insert(buckets, numbers::decode(&row).map_err(halted)?);
+            }
             let row = self.view.get(&keys.message_numbers(bucket)).map_err(text)?;
             let last = row.map(|row| numbers::decode(&row)).transpose().map_err(halted)?;
             numbers.extend(last.map(|last| (bucket, last)));
         }
+        same(|| "the last numbers received".into(), &received, &self.reference.received)?;
         same(|| "the last numbers of messages".into(), &numbers, &self.reference.numbers)
     }
 }

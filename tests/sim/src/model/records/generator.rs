@@ -7,10 +7,11 @@ use kernel::RecordTrim;
 use kernel::catalogue::TypeDeclaration;
 use kernel::command::fence::FENCES_MAX;
 use kernel::keys::things::ThingKey;
+use kernel::outbox::Stored;
 use kernel::trim::TrimStep;
 use kernel::{
-    Body, CatalogueChange, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordGuard, RunGuard, Send, Target,
-    Transact, ValueRef,
+    Body, CatalogueChange, CellAct, CellGuard, ClaimNext, Deliver, Delivered, Fence, Guard, Op, RecordGuard, RunGuard,
+    Send, Target, Transact, ValueRef,
 };
 use testkit::random::Random;
 
@@ -55,7 +56,8 @@ impl<'draw> Generator<'draw> {
             94..=97 if self.beside.is_some() && self.random.one_in(2) => {
                 mixed::upkeep::command(self.random, self.reference)
             }
-            94..=96 => self.published(),
+            94..=95 => self.published(),
+            96 => self.deliver(),
             97 if self.random.one_in(2) => self.remove_lanes(),
             97 => self.forget(),
             _ => self.declare_again(),
@@ -106,6 +108,29 @@ impl<'draw> Generator<'draw> {
         // The last one may wait already without the broker having seen it.
         keys.retain(|key| !self.reference.to_publish.contains_key(key) || self.post.has_published(*key));
         Drawn::plain(&Body::Published(keys))
+    }
+
+    /// As the node between two shards does, as if another shard owned the bucket of the source: mostly the next number,
+    /// sometimes one that was there before. Or what it says to the shard of the source.
+    fn deliver(&mut self) -> Drawn {
+        let (space, source) = (self.random.pick(&[1, 2]), self.random.pick(&GROUPS));
+        let name = &self.reference.spaces[&space].name;
+        let mut source_bucket = self.reference.buckets.of_group(name.as_bytes(), source.as_bytes());
+        if self.random.one_in(10) {
+            let numbers = vec![1, self.random.below(9)];
+            return Drawn::plain(&Body::Delivered(Delivered { bucket: source_bucket, numbers }));
+        }
+        if self.random.one_in(20) {
+            source_bucket += 1;
+        }
+        let received = self.reference.received.iter().filter(|((_, source), _)| *source == source_bucket);
+        let highest = received.map(|(_, number)| *number).max().unwrap_or(0);
+        let number =
+            (highest + self.random.pick(&[0, 1, 1, 1, 2, 5])).saturating_sub(self.random.pick(&[0, 0, 0, 1, 3]));
+        let body = if self.random.one_in(20) { encode(&Body::Tick) } else { self.transaction(1).bytes() };
+        let send = Send { target: Target::Transact(&body), after_us: None };
+        let message = Stored { space, branch: 1, source, send };
+        Drawn::plain(&Body::Deliver(Deliver { source_bucket, number, message }))
     }
 
     /// As the walk does, until it is done: fills the indexes of a type.

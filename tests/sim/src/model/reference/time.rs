@@ -1,9 +1,10 @@
 //! What time does: expiry, the end of pauses and leases, messages; a bounded number of steps at a time.
 
+use contract::Rejection;
 use contract::records::sweep_message;
-use kernel::{Body, Send, Target};
+use kernel::{Body, Deliver, Guard, Op, Send, Target, Transact};
 
-use super::{Floor, Id, Message, Reference, To, Undo};
+use super::{ANY_REASON, Floor, Id, Message, Reference, To, Undo};
 
 /// What is due, in the order in which a tick meets it: time, then kind, then which.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,14 +204,44 @@ impl Reference {
                 let Ok(Body::Transact(transact)) = Body::decode(body) else {
                     panic!("a message that is no transaction was let through");
                 };
-                let mark = self.undo.len();
-                self.delivers = true;
-                let done = self.transact(&transact, 0);
-                self.delivers = false;
-                if done.is_err() {
-                    self.undo_to(mark);
-                }
+                self.apply_message(&transact);
             }
+        }
+    }
+
+    /// Applies a message that the shard of its source hands over, unless it did before.
+    pub(super) fn receive(&mut self, deliver: &Deliver<'_>) -> Result<(), Rejection> {
+        let invalid = || Rejection::InvalidDeclaration { what: "a message".to_owned(), reason: ANY_REASON };
+        let Target::Transact(body) = deliver.message.send.target else { return Err(invalid()) };
+        let Ok(Body::Transact(transact)) = Body::decode(body) else { return Err(invalid()) };
+        let bucket_of = |space: u32, group: &str| match self.spaces.get(&space) {
+            Some(found) => Ok(self.buckets.of_group(found.name.as_bytes(), group.as_bytes())),
+            None => Err(Rejection::NoSuchSpace { space: format!("#{space}") }),
+        };
+        bucket_of(transact.space, "")?;
+        let fence = transact.fences.first().map(|fence| fence.record);
+        let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
+        let home = named.or_else(|| transact.guards.iter().find_map(Guard::name)).ok_or_else(invalid)?;
+        let buckets = (bucket_of(transact.space, home)?, bucket_of(deliver.message.space, deliver.message.source)?);
+        if buckets.1 != deliver.source_bucket || deliver.number == 0 {
+            return Err(invalid());
+        }
+        let last = self.received.get(&buckets).copied();
+        if last.is_none_or(|last| deliver.number > last) {
+            self.apply_message(&transact);
+            self.received.insert(buckets, deliver.number);
+            self.undo.push(Undo::Received(buckets, last));
+        }
+        Ok(())
+    }
+
+    fn apply_message(&mut self, transact: &Transact<'_>) {
+        let mark = self.undo.len();
+        self.delivers = true;
+        let done = self.transact(transact, 0);
+        self.delivers = false;
+        if done.is_err() {
+            self.undo_to(mark);
         }
     }
 }

@@ -24,6 +24,9 @@ impl Reference {
                 }
                 Ok(Vec::new())
             }
+            Body::Deliver(deliver) => self.receive(&deliver).map(|()| Vec::new()).map_err(|rejection| vec![rejection]),
+            // A shard that owns everything has no messages for others.
+            Body::Delivered(_) => Ok(Vec::new()),
             Body::Trim(steps) => {
                 steps.iter().for_each(|step| self.trim(step));
                 Ok(Vec::new())
