@@ -1,5 +1,5 @@
 //! Who may act as a session: every route that takes one, with every kind of secret. The routes come from the table of the
-//! wire, the headers from the server's own document.
+//! wire, the headers from the server's own document. Keeps: E7.
 
 mod running;
 
