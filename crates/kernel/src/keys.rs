@@ -156,6 +156,18 @@ enum ShardKind {
 }
 
 impl ShardKind {
+    /// Those that have second copies.
+    const COPIED: [ShardKind; 8] = [
+        ShardKind::Applied,
+        ShardKind::CatalogueMeta,
+        ShardKind::CatalogueSpace,
+        ShardKind::CatalogueBranch,
+        ShardKind::CatalogueType,
+        ShardKind::CatalogueMachine,
+        ShardKind::IndexFill,
+        ShardKind::Usage,
+    ];
+
     /// All of them, in words.
     const WORDS: [(ShardKind, &str); 13] = [
         (ShardKind::Applied, "the progress of the store"),

@@ -306,9 +306,10 @@ fn position_of(parts: &Parts, applied: &Applied) -> Result<(Position, Option<u64
     Ok((agreed(here, found)?, Some(entry.history)))
 }
 
-/// The entry that a store has applied, as the log has it. A store that was imported does not know the hash of its entry.
+/// The entry that a store has applied, as the log has it. The entry of a store that was imported has no hash, and the first entry
+/// of its own log is behind none.
 fn agreed(applied: Position, found: Position) -> Result<Position, Error> {
-    match applied.hash == found.hash || applied.hash == 0 {
+    match applied.hash == found.hash {
         true => Ok(found),
         false => Err(inconsistent(format!(
             "the store has applied entry {applied}, and the journal has another one there, {found}: they do not belong together; \

@@ -1,10 +1,14 @@
 //! A flipped bit in a data block: the block is set apart and named, everything else goes on, and a replay says the same.
 
+#[path = "damage_kinds/copies.rs"]
+mod copies;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use statehouse::{DamageEffect, Error, Options, Rejection, Statehouse, Value, backup, export, import};
+use copies::copied_at_rest;
+use statehouse::{DamageEffect, Error, Options, Rejection, Retention, Statehouse, Value, backup, export, import};
 
 const CELLS: u32 = 3_000;
 
@@ -34,17 +38,18 @@ fn filled(folder: &Path) -> PathBuf {
     path
 }
 
-/// Flips a bit of the data block that holds this text. Returns where.
+/// Flips a bit of each data block that holds this text: a directory that was copied while it was open may have a table that was
+/// merged into another one. Returns one of them.
 fn flip_at(path: &Path, text: &str) -> (PathBuf, usize) {
     let files = std::fs::read_dir(path.join("store")).expect("a store").map(|entry| entry.expect("an entry").path());
-    for file in files.filter(|path| path.extension().is_some_and(|end| end == "table")) {
+    let tables = files.filter(|path| path.extension().is_some_and(|end| end == "table"));
+    let found = tables.filter_map(|file| {
         let bytes = std::fs::read(&file).expect("read");
-        if let Some(place) = bytes.windows(text.len()).position(|window| window == text.as_bytes()) {
-            flip(&file, place);
-            return (file, place);
-        }
-    }
-    panic!("no table holds {text:?}");
+        let place = bytes.windows(text.len()).position(|window| window == text.as_bytes())?;
+        flip(&file, place);
+        Some((file, place))
+    });
+    found.last().unwrap_or_else(|| panic!("no table holds {text:?}"))
 }
 
 fn flip(file: &Path, place: usize) {
@@ -119,18 +124,6 @@ fn one_block_is_set_apart_and_named_and_the_rest_goes_on() {
     }
 }
 
-/// A copy of a directory as a killed process leaves it: its newest entries are in the journal only.
-fn copied(path: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("created");
-    for entry in std::fs::read_dir(path).expect("a folder") {
-        let entry = entry.expect("an entry");
-        match entry.file_type().expect("a type").is_dir() {
-            true => copied(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied")),
-        }
-    }
-}
-
 #[test]
 fn a_replay_after_a_kill_gives_the_same_answers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,8 +141,7 @@ fn a_replay_after_a_kill_gives_the_same_answers() {
     let before = content_or_gone(&house);
     let hash = house.status().expect("a status").effects_hash;
     let copy = folder.path().join("copy");
-    copied(&path, &copy);
-    std::fs::remove_file(copy.join("LOCK")).expect("removed");
+    copied_at_rest(&house, &path, &copy);
     let again = options().open(&copy).expect("opened");
     assert!(again.counters().replayed_entries > 0, "something was left to replay");
     assert_eq!(again.status().expect("a status").effects_hash, hash);
@@ -171,8 +163,7 @@ fn rot_between_an_answer_and_its_replay_is_reported() {
     house.cells().set(&name(700), "acknowledged").expect("set");
     house.cells().set(&name(2_000), "acknowledged too").expect("set");
     let copy = folder.path().join("copy");
-    copied(&path, &copy);
-    std::fs::remove_file(copy.join("LOCK")).expect("removed");
+    copied_at_rest(&house, &path, &copy);
     flip_at(&copy, &value(701));
     let again = options().open(&copy).expect("it opens");
     let found = again.cells().get(&name(2_000)).expect("read").expect("there");
@@ -238,4 +229,29 @@ fn an_export_and_a_backup_have_everything_else() {
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("one").path()).collect();
     assert_eq!(left.len(), 3, "{left:?}");
+}
+
+/// History is discarded past a version that cannot be read, whose size nobody knows.
+#[test]
+fn a_damaged_version_does_not_stop_retention() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("house");
+    let version = |number: u32| format!("{} {}", value(number), "x".repeat(3_000));
+    let write = |house: &Statehouse, numbers: std::ops::RangeInclusive<u32>| {
+        for number in numbers {
+            house.cells().set("kept", version(number)).expect("set");
+        }
+    };
+    let house = options().open(&path).expect("opened");
+    write(&house, 1..=60);
+    house.close().expect("closed");
+    drop(house);
+    flip_at(&path, &value(20));
+    let house = options().open(&path).expect("it opens");
+    assert!(is_damaged(&house.cells().history("kept", Default::default())));
+    house.space("default").set_retention(Retention::versions(10)).expect("set");
+    write(&house, 61..=100);
+    let history = house.cells().history("kept", Default::default()).expect("readable again");
+    assert_eq!(history.versions.len(), 10, "{history:?}");
+    house.close().expect("closed");
 }

@@ -1,7 +1,6 @@
 //! Decides which old versions to discard, at a write and by the retention walk.
 //!
-//! Keeps: K3. Versions are discarded from the oldest on, a bounded number at a time. One that is damaged and set apart stays,
-//! with all after it: a cell can be written whatever its history is.
+//! Keeps: K3. Versions are discarded from the oldest on, a bounded number at a time, whether they can be read or not.
 
 use contract::Retention;
 use session::Halt;
@@ -29,11 +28,8 @@ pub(super) fn trim<S: ReadCells + WriteCells>(
 ) -> Result<Span, Halt> {
     // One more than the limit, so that a write that displaces one version can also discard one.
     for _ in 0..=context.limits.write_trim_rows_max {
-        match discard_oldest(cells, context, cell, &mut span, unwritten) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(halt) if halt.set_apart().is_some() => break,
-            Err(halt) => return Err(halt),
+        if !discard_oldest(cells, context, cell, &mut span, unwritten)? {
+            break;
         }
     }
     Ok(span)
@@ -73,13 +69,20 @@ fn due(
     }
     // The time in the head may be too early; the version after the oldest knows.
     let after = span.oldest + 1;
+    let head_updated_us = || -> Result<u64, Halt> {
+        let head = cells.head(cell)?.ok_or_else(|| Halt::Inconsistent("a cell lost its head".into()))?;
+        Ok(Head::decode(&head)?.write.updated_at)
+    };
     span.oldest_displaced_us = if after == span.newest && unwritten.is_some() {
         context.wall_us
     } else if after == span.newest || unwritten == Some(after) {
-        let head = cells.head(cell)?.ok_or_else(|| Halt::Inconsistent("a cell lost its head".into()))?;
-        Head::decode(&head)?.write.updated_at
+        head_updated_us()?
     } else {
-        Old::decode(&old_row(cells, cell, after)?)?.updated_at
+        match old_row(cells, cell, after) {
+            // Nobody knows when; certainly before the newest version was written.
+            Err(halt) if halt.set_apart().is_some() => head_updated_us()?,
+            row => Old::decode(&row?)?.updated_at,
+        }
     };
     Ok(beyond_age(context.retention, span.oldest_displaced_us, context.wall_us))
 }

@@ -24,12 +24,6 @@ impl Keys {
         self.branch_prefix(Kind::CellFloor, bucket, space, branch)
     }
 
-    /// The floors of all branches' cells in a bucket, and the kinds behind them that have second copies too.
-    pub fn cell_floors_of_bucket(&self, bucket: u16) -> KeyRange {
-        let last = KeyRange::prefix(&self.bucket_prefix(Kind::Received, bucket));
-        KeyRange { start: self.bucket_prefix(Kind::CellFloor, bucket).to_vec(), end: last.end }
-    }
-
     /// The newest versions of the cells of a group from the name `from` to before `to`, if given.
     pub fn cell_heads_between(&self, cell: &ThingId<'_>, from: &str, to: Option<&str>) -> KeyRange {
         let group = self.group_prefix(Kind::CellHead, cell);

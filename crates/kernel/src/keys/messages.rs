@@ -103,16 +103,5 @@ mod tests {
         assert_eq!(hex(&received), "00000001000517".to_owned() + "0103");
         assert_eq!((read_outgoing_key(&outgoing), read_publish_key(&outgoing)), (Some((5, 258)), None));
         assert_eq!((read_received_key(&received), read_received_key(&outgoing)), (Some((5, 259)), None));
-        // Behind the floors of cells, so that one range has all rows with copies but the floor of records.
-        let copied = keys.cell_floors_of_bucket(5);
-        for (key, is_copied) in [
-            (keys.cell_floor(5, 1, 2), true),
-            (keys.message_numbers(5), true),
-            (received, true),
-            (outgoing, false),
-            (key, false),
-        ] {
-            assert_eq!((keys.has_copy(&key), copied.contains(&key)), (is_copied, is_copied), "{key:02x?}");
-        }
     }
 }

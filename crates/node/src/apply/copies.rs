@@ -7,7 +7,7 @@
 
 use contract::Error;
 use kernel::{Buckets, Catalogue, Hosted, Kernel, Keys};
-use kv::{Batch, Bytes, Key, KeyRange, KvError, Order, Row, Rows, Store, View};
+use kv::{Batch, Bytes, KeyRange, KvError, Order, Row, Rows, Store, View};
 use session::Halt;
 use storage::TreeStore;
 
@@ -36,24 +36,9 @@ pub(crate) fn ensure_copies(tree: &TreeStore, keys: &Keys, buckets: Buckets) -> 
     Ok(())
 }
 
-/// Where the rows that have a copy are.
-fn ranges_with_copies(keys: &Keys, buckets: Buckets) -> Vec<KeyRange> {
-    let single = |key: Key| KeyRange { end: Some([&*key, &[0]].concat()), start: key.to_vec() };
-    let mut ranges: Vec<_> = keys
-        .buckets()
-        .of(buckets)
-        .flat_map(|bucket| [single(keys.record_floor(bucket)), keys.cell_floors_of_bucket(bucket)])
-        .chain([single(keys.applied()), single(keys.catalogue_meta())])
-        .chain([keys.catalogue_spaces(), keys.catalogue_branches(), keys.catalogue_types(), keys.catalogue_machines()])
-        .chain([keys.index_fills()])
-        .collect();
-    ranges.sort();
-    ranges
-}
-
 /// All rows that have a copy, in order.
 fn rows_with_copies(view: &dyn View, keys: &Keys, buckets: Buckets) -> Result<Vec<Row>, KvError> {
-    let ranges = ranges_with_copies(keys, buckets);
+    let ranges = keys.ranges_with_copies(buckets);
     ranges.iter().flat_map(|range| view.scan(range, Order::Ascending)).collect()
 }
 
@@ -66,7 +51,7 @@ pub(crate) fn rows_again(
     damaged: &[KeyRange],
 ) -> Result<Batch, KvError> {
     let mut again = Batch::new();
-    for range in ranges_with_copies(keys, buckets) {
+    for range in keys.ranges_with_copies(buckets) {
         let copies = Keys::copies_in(&range);
         if !damaged.iter().any(|damaged| damaged.overlaps(&range) || damaged.overlaps(&copies)) {
             continue;

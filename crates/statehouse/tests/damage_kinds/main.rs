@@ -24,7 +24,7 @@ use held::HeldClock;
 use kernel::keys::readable::kinds;
 use statehouse::records::{ClaimOptions, Put, Record};
 use statehouse::runs::RunList;
-use statehouse::{Change, Error, Followed, ListPage, Rejection, Statehouse};
+use statehouse::{Change, Error, Followed, ListPage, Rejection, Statehouse, backup};
 
 fn is_damaged<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Rejected(Rejection::Damaged { .. })))
@@ -124,6 +124,13 @@ fn write_everything(house: &Statehouse, before: &BTreeMap<String, String>, kinds
         let published = house.group("topics").commit().publish("topic", vec![2]).run();
         assert!(published.is_ok() || is_damaged(&published) && concerns(kinds, &["messages"]), "{published:?}");
     }
+    for number in (1..THINGS).step_by(7) {
+        let (cell, record) = (name(number), format!("queue.{}.{number:04}", number % 40));
+        let deleted = house.cells().delete(&cell);
+        assert_eq!(is_damaged(&deleted), before[&format!("cell {cell}")] == DAMAGED, "{cell}: {deleted:?}");
+        let deleted = house.records().delete(&record);
+        assert!(deleted.is_ok() || is_damaged(&deleted) && concerns(kinds, &OF_RECORDS), "{record}: {deleted:?}");
+    }
     let claimed = house.records().claim_next("fresh.", 5, &ClaimOptions::worker("w"));
     assert!(claimed.is_ok() || is_damaged(&claimed) && concerns(kinds, &OF_RECORDS), "{claimed:?}");
     // A new session needs nothing of the others.
@@ -160,6 +167,26 @@ fn damaged_rows_of_every_kind_cost_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     let whole = folder.path().join("whole");
     let sessions = filled(&folder.path().join("filled"), &whole);
+    check_every_kind(&folder, &whole, &sessions);
+}
+
+/// Second copies are not in a backup: they are made when the store is opened.
+#[test]
+fn nor_do_they_in_a_store_that_was_restored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, restored) = (folder.path().join("whole"), folder.path().join("restored"));
+    let sessions = filled(&folder.path().join("filled"), &whole);
+    let mut bytes = Vec::new();
+    let house = options().open(&whole).expect("opened");
+    backup::create(&house, &mut bytes, &mut |_| {}).expect("a backup");
+    house.close().expect("closed");
+    drop(house);
+    backup::restore(&restored, &mut bytes.as_slice(), &mut |_| {}).expect("restored");
+    options().open(&restored).expect("opened").close().expect("closed");
+    check_every_kind(&folder, &restored, &sessions);
+}
+
+fn check_every_kind(folder: &tempfile::TempDir, whole: &Path, sessions: &[u64]) {
     let found = blocks_by_kind(&whole.join("store"), &folder.path().join("scratch"));
     let missing: Vec<_> = kinds()
         .filter(|kind| !OF_NEIGHBOURS.contains(kind))
@@ -172,14 +199,14 @@ fn damaged_rows_of_every_kind_cost_nothing_else() {
     }
     let (reference, whole_feed) = {
         let path = folder.path().join("reference");
-        copied(&whole, &path);
+        copied(whole, &path);
         let house = options().open(&path).expect("opened");
         (answers(&house), feed(&house))
     };
     for (kind, (block, kinds)) in &found {
         println!("{kind}: {:?} at {}, with {kinds:?}", block.file, block.offset);
         let path = folder.path().join("trial");
-        copied(&whole, &path);
+        copied(whole, &path);
         flip(&path.join("store"), block);
         let house = options().open(&path).unwrap_or_else(|error| panic!("{kind}: {error}"));
         let before = answers(&house);
@@ -193,7 +220,7 @@ fn damaged_rows_of_every_kind_cost_nothing_else() {
         assert!(changes.iter().all(|change| whole_feed.contains(change)), "{kind}: a change that was none");
         let is_whole = changes.len() == whole_feed.len();
         assert!(is_whole || kinds.contains("the change feed") && !changes.is_empty(), "{kind}: changes are missing");
-        write_everything(&house, &before, kinds, &sessions);
+        write_everything(&house, &before, kinds, sessions);
         let again = folder.path().join("again");
         let hash = copied_at_rest(&house, &path, &again);
         let after = answers(&house);
