@@ -21,7 +21,7 @@ use crate::events::{EventStream, Resume};
 use crate::operations::Download;
 use crate::reply::Reply;
 use crate::retry::{self, Safety};
-use crate::session::{Number, show};
+use crate::session::{Number, ends_session, show};
 use crate::transport::{AnswerBody, Unanswered};
 
 /// Limit of one answer in bytes. A page of a list has at most 4 MiB; files are streamed.
@@ -257,7 +257,7 @@ impl Call {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
-            if failed.error.code() != Some("SH-5004") {
+            if !ends_session(&failed.error) {
                 return Err(failed.error);
             }
             self.client.forget_session(number.session()).await;

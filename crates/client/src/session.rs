@@ -122,6 +122,12 @@ impl Client {
     }
 }
 
+/// Whether an answer means that the client's own session is gone: it has ended, or a store that was restored has given its number to
+/// somebody else.
+pub(crate) fn ends_session(error: &Error) -> bool {
+    matches!(error.code(), Some("SH-5004" | "SH-5007"))
+}
+
 /// Sends signs of life as long as the client and its session exist.
 async fn keep_alive(client: Weak<Shared>, open: Weak<OpenNumbers>, every: Duration) {
     loop {
@@ -132,7 +138,7 @@ async fn keep_alive(client: Weak<Shared>, open: Weak<OpenNumbers>, every: Durati
         let client = Client { shared, scope: Default::default() };
         if let Err(error) = client.sessions().keep_alive(&open.session).await {
             let session = SessionId(open.session.session);
-            if error.code() == Some("SH-5004") {
+            if ends_session(&error) {
                 client.forget_session(session).await;
                 return;
             }

@@ -16,6 +16,9 @@ use crate::keys::Keys;
 
 const FORMAT: u8 = 1;
 
+/// The highest number that an import accepts: from there on, no bucket comes to the end of its numbers.
+pub(crate) const IMPORTED_MAX: u64 = u64::MAX / 2;
+
 /// The last numbers of the buckets from which the entry at hand sends.
 #[derive(Default)]
 pub(crate) struct MessageNumbers {

@@ -108,12 +108,14 @@ impl<'store> Builder<'store> {
             Item::Received { bucket, source, last } => {
                 shard.check_bucket(*bucket)?;
                 shard.check_bucket(*source)?;
+                check_number(*last)?;
                 let key = shard.keys.received(*bucket, *source);
                 shard.state.put_encoded(key, |writer| numbers::encode(writer, *last));
                 Ok(())
             }
             Item::MessageNumbers { bucket, last } => {
                 shard.check_bucket(*bucket)?;
+                check_number(*last)?;
                 shard.applying(|applying| applying.folded.numbers.raise(applying.state, &applying.keys, *bucket, *last))
             }
             Item::MachineState { space, machine, group, key, value } => {
@@ -174,10 +176,19 @@ impl<'store> Builder<'store> {
         if number == 0 {
             return Err(BuildError::Refused(format!("a message of {:?} has the number 0", message.source)));
         }
+        check_number(number)?;
         self.shard.applying(|applying| {
             applying.folded.numbers.raise(applying.state, &applying.keys, bucket, number)?;
             send::put_waiting(applying, bucket, state, number, message);
             Ok(())
         })
+    }
+}
+
+/// A bucket gives numbers above those that it is imported with.
+fn check_number(number: u64) -> Result<(), BuildError> {
+    match number <= numbers::IMPORTED_MAX {
+        true => Ok(()),
+        false => Err(BuildError::Refused(format!("the number {number} of a message is too high"))),
     }
 }
