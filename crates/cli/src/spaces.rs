@@ -1,11 +1,11 @@
-//! `space`: spaces and their retention.
+//! `space`: spaces, their retention, and what they take.
 
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use statehouse::time::millis;
-use wire::catalogue::SetRetention;
+use wire::catalogue::{ContractUsage, SetRetention, UsageAnswer};
 use wire::routes::SPACES_LIST;
 
 use crate::connection::Connection;
@@ -67,11 +67,23 @@ enum Verb {
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         age: Option<Duration>,
     },
+    /// Show how many things a space has, and how many bytes they take.
+    ///
+    /// Examples:
+    ///   statehouse space usage shop
+    ///   statehouse space usage shop -o json
+    #[command(verbatim_doc_comment)]
+    Usage {
+        /// The space's name.
+        name: String,
+    },
 }
 
 const NAMED: &[Column] = &[plain("SPACE", "name").raw()];
 
 const RETENTION: &[Column] = &[plain("VERSIONS", "versions").raw(), column("AGE", "age_ms", Style::Millis)];
+
+const USAGE: &[Column] = &[plain("CONTRACT", "contract").raw(), plain("THINGS", "things"), plain("BYTES", "bytes")];
 
 impl Space {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
@@ -98,6 +110,12 @@ impl Verb {
                     catalogue.set_retention(name, &set).await?;
                 }
                 output.one(&json!({ "versions": kept.versions, "age_ms": kept.age_ms }), RETENTION)
+            }
+            Verb::Usage { name } => {
+                let UsageAnswer { contracts, things, bytes } = connection.client().catalogue().usage(name).await?;
+                let of = |usage: &ContractUsage| json!({ "contract": usage.contract, "things": usage.things, "bytes": usage.bytes });
+                let contracts = contracts.iter().map(of).collect::<Vec<_>>();
+                output.list(&json!({ "contracts": contracts, "things": things, "bytes": bytes }), "contracts", USAGE)
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Spaces, branches and limits. The calls about record types are with the records.
 
-use wire::catalogue::{BranchList, BranchMade, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade};
+use wire::catalogue::{
+    BranchList, BranchMade, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade, UsageAnswer,
+};
 use wire::routes::{
     BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, LIMITS_READ, Route, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
-    SPACES_SET_RETENTION,
+    SPACES_SET_RETENTION, SPACES_USAGE,
 };
 
 use crate::call::Call;
@@ -49,6 +51,11 @@ impl Catalogue<'_> {
     pub async fn set_retention(&self, space: &str, retention: &SetRetention) -> Result<Retention, Error> {
         let call = self.call(SPACES_SET_RETENTION, &[space]).json(retention);
         call.repeatable().read().await
+    }
+
+    /// How many things a space has, and how many bytes they take.
+    pub async fn usage(&self, space: &str) -> Result<UsageAnswer, Error> {
+        self.call(SPACES_USAGE, &[space]).read().await
     }
 
     /// The branches of the client's space.

@@ -81,6 +81,14 @@ pub struct SpaceUsage {
 }
 
 impl SpaceUsage {
+    /// Adds what another space takes.
+    pub fn add(&mut self, other: &SpaceUsage) {
+        for (contract, usage) in &other.by_contract {
+            let sum = self.by_contract.entry(contract.clone()).or_default();
+            *sum = Usage { things: sum.things + usage.things, bytes: sum.bytes + usage.bytes };
+        }
+    }
+
     /// All contracts together.
     pub fn total(&self) -> Usage {
         self.by_contract.values().fold(Usage::default(), |total, usage| Usage {

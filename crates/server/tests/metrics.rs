@@ -39,6 +39,35 @@ fn requests_commits_and_conflicts_move_by_what_was_done() {
 }
 
 #[test]
+fn things_and_bytes_are_those_of_all_spaces() {
+    let served = served(&Options::default());
+    drop(served.done("PUT", "/v1/spaces/shop", ""));
+    for (path, body) in [
+        ("/v1/cells/a", "1"),
+        ("/v1/cells/b?space=shop", "2"),
+        ("/v1/records/r?space=shop", r#"{"type":"task","fields":{}}"#),
+    ] {
+        drop(served.done("PUT", path, body));
+    }
+    drop(served.done("DELETE", "/v1/cells/a", ""));
+    let usage =
+        ["default", "shop"].map(|space| json(&served.done("GET", &format!("/v1/spaces/{space}/usage"), "").body));
+    let scraped = served.scrape();
+    for (place, (contract, things)) in [("cells", 1.0), ("records", 1.0), ("runs", 0.0)].into_iter().enumerate() {
+        let sum =
+            |member: &str| usage.iter().map(|one| one["contracts"][place][member].as_f64().expect("a number")).sum();
+        let bytes: f64 = sum("bytes");
+        assert_eq!((sum("things"), bytes > 0.0), (things, things > 0.0), "{contract} in {usage:?}");
+        let labels = format!(r#"{{contract="{contract}"}}"#);
+        assert_eq!(scraped[&format!("statehouse_things{labels}")], things);
+        assert_eq!(scraped[&format!("statehouse_thing_bytes{labels}")], bytes);
+    }
+    // The deleted cell is remembered, with its version before.
+    assert_eq!(usage[0]["contracts"][0]["things"], 0);
+    assert!(usage[0]["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+}
+
+#[test]
 fn work_on_records_moves_claims_counts_and_reasons() {
     let served = served(&Options::default());
     let put = moved(&served, || drop(served.done("PUT", "/v1/records/jobs.1", r#"{"type":"task","fields":{}}"#)));

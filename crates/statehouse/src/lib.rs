@@ -52,6 +52,7 @@ pub mod runs;
 pub mod sessions;
 mod transaction;
 mod transfer;
+mod usage;
 mod watch;
 
 /// The one list of the contracts. A contract is a folder, and a line here: the folder, the name of one thing, the results that
@@ -79,7 +80,7 @@ pub use contract::cells::PastVersion;
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
-    Reason, Rejection, Retention, Subject, Swapped, Value, Versioned, Written,
+    Reason, Rejection, Retention, SpaceUsage, Subject, Swapped, Usage, Value, Versioned, Written,
 };
 pub use contract::{CellRejection, RecordRejection, RunRejection, SessionRejection};
 pub use contract::{facts, limits};

@@ -34,6 +34,26 @@ object! {
         age_ms: Option<u64>,
     }
 
+    /// What the things of a contract take in a space.
+    answer ContractUsage {
+        /// The contract: `cells`, `records` or `runs`.
+        contract: String,
+        /// Things that exist.
+        things: u64,
+        /// Bytes of the keys and values of the rows that hold them, and of what is remembered of deleted ones.
+        bytes: u64,
+    }
+
+    /// What the things of a space take, in all its branches.
+    answer UsageAnswer {
+        /// All contracts.
+        contracts: Vec<ContractUsage>,
+        /// Things of all contracts.
+        things: u64,
+        /// Bytes of all contracts.
+        bytes: u64,
+    }
+
     /// The branches of a space.
     answer BranchList {
         /// Their names.

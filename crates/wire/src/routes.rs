@@ -243,6 +243,7 @@ routes! {
     SPACES_CREATE = Put Store "/v1/spaces/{space}" "spaces.create";
     SPACES_RETENTION = Get Store "/v1/spaces/{space}/retention" "spaces.retention";
     SPACES_SET_RETENTION = Put Store "/v1/spaces/{space}/retention" "spaces.set_retention";
+    SPACES_USAGE = Get Store "/v1/spaces/{space}/usage" "spaces.usage";
     BRANCHES_LIST = Get Space "/v1/branches" "branches.list";
     BRANCHES_CREATE = Put Space "/v1/branches/{branch}" "branches.create";
     BRANCHES_DELETE = Delete Space "/v1/branches/{branch}" "branches.delete";

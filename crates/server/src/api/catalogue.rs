@@ -1,7 +1,9 @@
 //! Declarations of a store: spaces and how much history they keep, branches; and the limits in force.
 
-use contract::Retention as StoredRetention;
-use wire::catalogue::{BranchList, BranchMade, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade};
+use contract::{Retention as StoredRetention, Usage};
+use wire::catalogue::{
+    BranchList, BranchMade, ContractUsage, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade, UsageAnswer,
+};
 use wire::operations::{NoBody, Nothing};
 use wire::query::NoQuery;
 
@@ -36,6 +38,13 @@ pub(crate) async fn set_retention(server: Server, call: Call<NoQuery, SetRetenti
     };
     server.call(move |house| house.space(&call.name).set_retention(retention)).await?;
     Ok(Reply::new(Nothing {}))
+}
+
+pub(crate) async fn usage(server: Server, call: Call<NoQuery, NoBody>) -> Answered<UsageAnswer> {
+    let usage = server.house.space(&call.name).usage()?;
+    let Usage { things, bytes } = usage.total();
+    let of = |(contract, Usage { things, bytes })| ContractUsage { contract, things, bytes };
+    Ok(Reply::new(UsageAnswer { contracts: usage.by_contract.into_iter().map(of).collect(), things, bytes }))
 }
 
 pub(crate) async fn branches(server: Server, call: Call<NoQuery, NoBody>) -> Answered<BranchList> {

@@ -8,7 +8,8 @@ use wire::routes::{
     ERRORS_PAGE, EXPORT_CREATE, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS,
     SERVER_OPENAPI, SERVER_READY, SERVER_ROOT, SERVER_STARTED, SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE,
     SESSIONS_END, SESSIONS_KEEPALIVE, SESSIONS_LIST, SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST,
-    SPACES_CREATE, SPACES_LIST, SPACES_RETENTION, SPACES_SET_RETENTION, STATE_COMMAND, TRANSACTIONS_COMMIT,
+    SPACES_CREATE, SPACES_LIST, SPACES_RETENTION, SPACES_SET_RETENTION, SPACES_USAGE, STATE_COMMAND,
+    TRANSACTIONS_COMMIT,
 };
 
 use super::entry::{Asked, Entry, entry, followed, waiting};
@@ -142,13 +143,14 @@ fn sessions() -> Vec<Entry> {
 
 fn catalogue() -> Vec<Entry> {
     use api::catalogue::{
-        branches, create_branch, create_space, delete_branch, limits, retention, set_retention, spaces,
+        branches, create_branch, create_space, delete_branch, limits, retention, set_retention, spaces, usage,
     };
     vec![
         entry(SPACES_LIST, "Lists the spaces", spaces),
         entry(SPACES_CREATE, "Creates a space", create_space).operate().statuses(&[201]),
         entry(SPACES_RETENTION, "Reads how much history the cells of a space keep", retention),
         entry(SPACES_SET_RETENTION, "Sets how much history the cells of a space keep", set_retention).operate(),
+        entry(SPACES_USAGE, "Reads how many things a space has, and how many bytes they take", usage),
         entry(BRANCHES_LIST, "Lists the branches of a space", branches),
         entry(BRANCHES_CREATE, "Creates an empty branch", create_branch).operate().statuses(&[201]),
         entry(BRANCHES_DELETE, "Deletes a branch", delete_branch).operate(),

@@ -85,6 +85,8 @@ metrics! {
     LIMIT_REFUSED = counter("statehouse_limit_refused_total", &["limit"], "Refusals because of that limit.");
     MEMORY = gauge("statehouse_memory_bytes", &["component"], "Bytes of memory held by a component of the server.");
 
+    THINGS = gauge("statehouse_things", &["contract"], "Things that exist, across all spaces and branches.");
+    THING_BYTES = gauge("statehouse_thing_bytes", &["contract"], "Bytes of the rows that hold things, across all spaces and branches; without indexes.");
     RECORDS = gauge("statehouse_records", &["type", "state"], "Records that have a type, across all spaces and branches.");
     OLDEST_READY = gauge("statehouse_oldest_ready_seconds", &["type"], "How long the next record has been ready to be claimed, in the queue where that is longest.");
     LEFT_OUT = gauge("statehouse_queues_left_out", &[], "Queues and kinds of runs not examined for the oldest, because there are too many.");

@@ -17,7 +17,7 @@ use super::list::{
     JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES, LABEL_VALUES_LIMIT,
     LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PROJECTOR_LAG, PUSH_BACKLOG,
     RECORD_CHANGES, RECORDS, REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SCRUBBED,
-    SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, WATCH_LAG, WATCHERS,
+    SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, THING_BYTES, THINGS, WATCH_LAG, WATCHERS,
 };
 use super::text::Scrape;
 
@@ -31,6 +31,12 @@ pub(crate) fn write(metrics: &Metrics, house: &Statehouse, scrape: &mut Scrape) 
     }
     if let Ok(overview) = house.overview() {
         there_now(metrics, &overview, scrape);
+    }
+    if let Ok(usage) = house.usage() {
+        for (contract, usage) in &usage.by_contract {
+            scrape.whole(&THINGS, &[contract], usage.things);
+            scrape.whole(&THING_BYTES, &[contract], usage.bytes);
+        }
     }
     scrape.whole(&LABEL_VALUES, &["type"], metrics.types.count() as u64);
     scrape.whole(&LABEL_VALUES_LIMIT, &["type"], TYPE_VALUES_MAX as u64);

@@ -234,6 +234,9 @@ impl Tour<'_> {
         assert!(catalogue.spaces().await?.spaces.contains(&"tour".to_owned()));
         catalogue.set_retention("tour", &SetRetention { versions: Some(3), age: None, age_ms: None }).await?;
         assert_eq!(catalogue.retention("tour").await?.versions, Some(3));
+        let usage = catalogue.usage("tour").await?;
+        let contracts: Vec<_> = usage.contracts.iter().map(|one| (one.contract.as_str(), one.things)).collect();
+        assert_eq!((contracts, usage.bytes), (vec![("cells", 0), ("records", 0), ("runs", 0)], 0));
         let in_space = self.typed.space("tour");
         in_space.catalogue().create_branch("draft").await?;
         assert!(in_space.catalogue().branches().await?.branches.contains(&"draft".to_owned()));

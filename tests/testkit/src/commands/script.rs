@@ -263,6 +263,7 @@ pub(super) const STEPS: &[Step] = &[
     does("space ls"),
     does("space retention shop --versions 5"),
     does("space retention shop"),
+    does("space usage shop"),
     does("branch create trial"),
     does("branch ls"),
     does("cell set greeting changed --branch trial"),
