@@ -2,13 +2,15 @@
 //!
 //! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, with `--write`; `docs/ledger.tsv`. Keeps: a
 //! program that fails or prints nothing counts as short; the figures are printed last. Never: measures anything itself,
-//! except how long a clean clone takes to pass, and how often the test suite does.
+//! except how long a clean clone takes to pass, how often the test suite does, and what became of earlier speeds.
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
+mod before;
 mod breaks;
 mod cells;
 mod clean_clone;
+mod clones;
 mod edge;
 mod figures;
 mod inside;
@@ -67,6 +69,8 @@ enum Work {
     CleanClone,
     /// Do some of these, which take too long for one run; or `sim` with these arguments, if any, where time is short.
     Summed { parts: &'static [Part], small: Option<&'static str> },
+    /// Measure speeds of an earlier commit and of this one, in turns.
+    BeforeAfter,
     /// Run these programs one after another.
     Programs(&'static [Program]),
 }
@@ -125,6 +129,7 @@ fn command_lines(work: &Work) -> Vec<String> {
     match work {
         Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
         Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
+        Work::BeforeAfter => vec![before::DESCRIPTION.to_string()],
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
         }
@@ -251,6 +256,9 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         }
         // The small run is part of the CI script, which the clean clone runs.
         (Work::CleanClone, Size::Small) => return Ok(()),
+        (Work::BeforeAfter, Size::Full) => return before::run(root, topic.name, item.name, report),
+        // It would build the product twice.
+        (Work::BeforeAfter, Size::Small) => return Ok(()),
         (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, None, report),
         (Work::Summed { small, .. }, Size::Small) => {
             small.iter().map(|arguments| format!("{SIM} {arguments}")).collect()

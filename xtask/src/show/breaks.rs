@@ -3,9 +3,9 @@
 //! Touches: a clone of HEAD below the build output, which is kept, so that the next break builds only what it changes; cargo and
 //! the program as child processes. Keeps: a break that no longer fits its file is an error. Never: changes the working tree.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use super::clones;
 use super::summed::{Does, Part};
 use crate::process::{cargo, succeeds};
 
@@ -212,9 +212,9 @@ pub(super) const BREAKS: &[Part] = &[
 
 /// Breaks the product in a copy and runs the program; whether it noticed.
 pub(super) fn is_noticed(root: &Path, broken: &Break) -> Result<bool, String> {
-    let output = output_directory(root);
+    let output = clones::output_directory(root, "breaks");
     let clone = output.join("clone");
-    bring_up_to_date(root, &clone)?;
+    clones::bring_to(root, &clone, "HEAD")?;
     let path = clone.join(broken.file);
     let source = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let changed = apply(broken, &source)?;
@@ -236,26 +236,6 @@ fn apply(broken: &Break, source: &str) -> Result<String, String> {
         1 => Ok(source.replace(broken.from, broken.to)),
         times => Err(format!("{:?} stands {times} times in {}, not once", broken.from, broken.file)),
     }
-}
-
-fn output_directory(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("breaks")
-}
-
-/// The clone at HEAD, without the previous break.
-fn bring_up_to_date(root: &Path, clone: &Path) -> Result<(), String> {
-    let git = |directory: &Path, arguments: &[&str]| {
-        let done = succeeds(Command::new("git").current_dir(directory).args(arguments))?;
-        if done { Ok(()) } else { Err(format!("git {} failed in {}", arguments.join(" "), directory.display())) }
-    };
-    let from = root.to_str().ok_or("the root's path is not text")?;
-    if clone.join(".git").is_dir() {
-        git(clone, &["fetch", "--quiet", from, "HEAD"])?;
-        return git(clone, &["checkout", "--quiet", "--force", "FETCH_HEAD"]);
-    }
-    let to = clone.to_str().ok_or("the clone's path is not text")?;
-    git(root, &["clone", "--quiet", "--no-hardlinks", from, to])
 }
 
 #[cfg(test)]

@@ -85,5 +85,11 @@ pub(super) const TOPIC: Topic = Topic {
             work: Work::Programs(&[Program { cargo: BENCH, full: "idle-followers", small: "idle-followers --small" }]),
             judge: Judge::Speed,
         },
+        Item {
+            name: "speed",
+            shows: "set, get, claim and append in process at 64 callers, beside the same of the commit before all this",
+            work: Work::BeforeAfter,
+            judge: Judge::Speed,
+        },
     ],
 };
