@@ -49,14 +49,17 @@ fn one(server: &ServerProcess, stop: u64) -> Result<(), String> {
     };
     let job = format!("jobs.{stop}");
     call(Request::put(format!("/v1/records/{job}")).body(r#"{"type":"task","fields":{}}"#))?;
-    let (_, session) = call(Request::post("/v1/sessions").body(r#"{"timeout":"2s"}"#))?;
-    let session = session["session"].as_str().ok_or_else(|| format!("no session: {session}"))?.to_owned();
+    let (_, opened) = call(Request::post("/v1/sessions").body(r#"{"timeout":"2s"}"#))?;
+    let member = |name: &str| opened[name].as_str().ok_or_else(|| format!("no {name}: {opened}"));
+    let (session, secret) = (member("session")?, member("secret")?);
+    let keep_alive =
+        || Request::post(format!("/v1/sessions/{session}/keepalive")).header("Statehouse-Session-Secret", secret);
     let (_, claimed) = call(Request::post("/v1/claims").body(format!(r#"{{"name":{job:?},"lease":"2s"}}"#)))?;
     let token = claimed["claimed"][0]["token"].as_str().ok_or_else(|| format!("no claim: {claimed}"))?.to_owned();
     server.signal("STOP");
     // Sent while the server stands still: these wait in its socket.
     let address = server.address();
-    let waiting: Vec<_> = [Request::post(format!("/v1/sessions/{session}/keepalive")), extend(&token)]
+    let waiting: Vec<_> = [keep_alive(), extend(&token)]
         .map(|request| std::thread::spawn(move || Client::to(address).send(request).map(|answer| answer.status)))
         .into();
     std::thread::sleep(STOPPED);
@@ -68,7 +71,7 @@ fn one(server: &ServerProcess, stop: u64) -> Result<(), String> {
         }
     }
     std::thread::sleep(SILENT);
-    let (alive, _) = call(Request::post(format!("/v1/sessions/{session}/keepalive")))?;
+    let (alive, _) = call(keep_alive())?;
     let (held, _) = call(
         Request::post(format!("/v1/records/{job}/extend")).body(format!(r#"{{"token":{token:?},"lease":"2s"}}"#)),
     )?;
