@@ -50,7 +50,6 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         "equal to the golden ones",
         golden == tables && tables > 0,
     );
-    // 6 is for servers that know their callers; there are none yet.
     report.add(
         "commands.exits",
         &exits,
