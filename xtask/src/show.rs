@@ -2,7 +2,8 @@
 //!
 //! Touches: the programs named in the tables below, as child processes; `docs/measured.md`, with `--write`; `docs/ledger.tsv`. Keeps: a
 //! program that fails or prints nothing counts as short; the figures are printed last. Never: measures anything itself,
-//! except how long a clean clone takes to pass, how often the test suite does, and what became of earlier speeds.
+//! except how long a clean clone takes to pass, how often the test suite does, what became of earlier speeds, and the
+//! tree of sources.
 //!
 //! A new topic is a file in `show/` with a table, and a line in `TOPICS`.
 
@@ -21,6 +22,7 @@ mod records;
 mod runs;
 mod server;
 mod sessions;
+mod structure;
 mod suite;
 mod summed;
 
@@ -71,6 +73,8 @@ enum Work {
     Summed { parts: &'static [Part], small: Option<&'static str> },
     /// Measure speeds of an earlier commit and of this one, in turns.
     BeforeAfter,
+    /// Measure the tree of sources.
+    Structure,
     /// Run these programs one after another.
     Programs(&'static [Program]),
 }
@@ -130,6 +134,7 @@ fn command_lines(work: &Work) -> Vec<String> {
         Work::CleanClone => vec!["bash .ci/run, in a fresh clone of HEAD".to_string()],
         Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
         Work::BeforeAfter => vec![before::DESCRIPTION.to_string()],
+        Work::Structure => vec![structure::DESCRIPTION.to_string()],
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
         }
@@ -259,6 +264,7 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         (Work::BeforeAfter, Size::Full) => return before::run(root, topic.name, item.name, report),
         // It would build the product twice.
         (Work::BeforeAfter, Size::Small) => return Ok(()),
+        (Work::Structure, _) => return structure::run(root, topic.name, item.name, report),
         (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, None, report),
         (Work::Summed { small, .. }, Size::Small) => {
             small.iter().map(|arguments| format!("{SIM} {arguments}")).collect()

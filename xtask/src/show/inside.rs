@@ -86,6 +86,12 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Speed,
         },
         Item {
+            name: "structure",
+            shows: "import circles, files that name a contract outside of its folders, long files, and what there is one of",
+            work: Work::Structure,
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "speed",
             shows: "set, get, claim and append in process at 64 callers, beside the same of the commit before all this",
             work: Work::BeforeAfter,

@@ -19,7 +19,7 @@ const PLACES: &[&str] = &["crates/", "tests/", "bench/", "xtask/", "docs/", ".ci
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     if !tree.exists(DOCUMENT) {
         let wrong = "the document is missing";
-        return Ok(vec![Complaint::error(DOCUMENT, 1, wrong, "write it: it is the map of the code")]);
+        return Ok(vec![Complaint::new(DOCUMENT, 1, wrong, "write it: it is the map of the code")]);
     }
     let text = tree.text(DOCUMENT)?;
     let mut complaints = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         for path in code_spans(prose).filter_map(path_of) {
             if !tree.exists(path) {
                 let wrong = format!("`{path}` does not exist");
-                complaints.push(Complaint::error(DOCUMENT, line, wrong, "name what is there now"));
+                complaints.push(Complaint::new(DOCUMENT, line, wrong, "name what is there now"));
             }
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         if !names(&text, &directory) {
             let wrong = format!("`{directory}` is not named");
             let remedy = "say what the crate is for and what it may see";
-            complaints.push(Complaint::error(DOCUMENT, 1, wrong, remedy));
+            complaints.push(Complaint::new(DOCUMENT, 1, wrong, remedy));
         }
     }
     Ok(complaints)

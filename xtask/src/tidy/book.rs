@@ -19,7 +19,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         return Ok(Vec::new());
     }
     if !tree.exists(SUMMARY) {
-        return Ok(vec![Complaint::error(SUMMARY, 1, "the contents are missing", "name every page below docs in it")]);
+        return Ok(vec![Complaint::new(SUMMARY, 1, "the contents are missing", "name every page below docs in it")]);
     }
     let text = tree.text(SUMMARY)?;
     let mut complaints = Vec::new();
@@ -29,13 +29,13 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             let page = format!("docs/{target}");
             if !named.insert(page.clone()) {
                 let wrong = format!("`{page}` is named twice");
-                complaints.push(Complaint::error(SUMMARY, line, wrong, "a page has one place in the book"));
+                complaints.push(Complaint::new(SUMMARY, line, wrong, "a page has one place in the book"));
             }
         }
     }
     for page in pages.into_iter().filter(|page| !named.contains(*page)) {
         let remedy = format!("add it to {SUMMARY}");
-        complaints.push(Complaint::error(page, 1, "the page is not in the book", remedy));
+        complaints.push(Complaint::new(page, 1, "the page is not in the book", remedy));
     }
     Ok(complaints)
 }

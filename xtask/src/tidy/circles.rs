@@ -9,10 +9,29 @@ use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
 
 /// A reader can hold so many files in mind.
-const FILES_MAX: usize = 8;
+pub(super) const FILES_MAX: usize = 8;
 
-/// Finds the circles of each crate.
+/// Finds the circles of each crate that are too large.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
+    let mut complaints = Vec::new();
+    for modules in crates(tree)?.values() {
+        for circle in circles(modules).into_iter().filter(|circle| circle.len() > FILES_MAX) {
+            let files: Vec<&str> = circle.iter().map(|module| modules[*module].path.as_str()).collect();
+            let wrong = format!("a circle of {} files: {}", files.len(), files.join(", "));
+            let remedy = format!("move what they share to a file below them; {FILES_MAX} is the most");
+            complaints.push(Complaint::new(files[0], 1, wrong, remedy));
+        }
+    }
+    Ok(complaints)
+}
+
+/// The files of the largest circle.
+pub(super) fn largest(tree: &Tree) -> Result<usize, String> {
+    Ok(crates(tree)?.values().flat_map(circles).map(|circle| circle.len()).max().unwrap_or(1))
+}
+
+/// The modules of each crate.
+fn crates(tree: &Tree) -> Result<BTreeMap<String, BTreeMap<String, Module>>, String> {
     let mut crates: BTreeMap<String, BTreeMap<String, Module>> = BTreeMap::new();
     for path in tree.files_with("rs") {
         if let Some((name, module)) = module_of(path) {
@@ -21,16 +40,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             crates.entry(name.to_owned()).or_default().insert(module, found);
         }
     }
-    let mut complaints = Vec::new();
-    for modules in crates.values() {
-        for circle in circles(modules).into_iter().filter(|circle| circle.len() > FILES_MAX) {
-            let files: Vec<&str> = circle.iter().map(|module| modules[*module].path.as_str()).collect();
-            let wrong = format!("a circle of {} files: {}", files.len(), files.join(", "));
-            let remedy = format!("move what they share to a file below them; {FILES_MAX} is the most");
-            complaints.push(Complaint::error(files[0], 1, wrong, remedy));
-        }
-    }
-    Ok(complaints)
+    Ok(crates)
 }
 
 /// A file, and the paths that it names in its crate.

@@ -4,7 +4,7 @@
 //! Touches: the Rust files of the crates, as text. Keeps: the files outside of the folders that name a contract are those of
 //! [`LISTED`], and a listed file still names one. Never: examines tests.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
@@ -20,7 +20,7 @@ const CONTRACTS: [(&[&str], [&str; 2]); 3] = [
 const FOREIGN: &[&str] = &["use comfy_table::"];
 
 /// So many files may be listed.
-const LISTED_MAX: usize = 15;
+pub(super) const LISTED_MAX: usize = 15;
 
 /// The files outside of the contracts' folders that name a contract.
 const LISTED: &[&str] = &[
@@ -46,37 +46,34 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 }
 
 fn check_against(tree: &Tree, listed: &[&str]) -> Result<Vec<Complaint>, String> {
-    let only_tests = test_modules(tree)?;
+    let naming = naming(tree)?;
     let mut complaints = Vec::new();
-    let mut naming = BTreeSet::new();
-    for path in tree.files_with("rs") {
-        let shipped = path.starts_with("crates/") && path.contains("/src/") && !is_test(path);
-        if !shipped || in_folder(path) || only_tests.iter().any(|module| is_in(path, module)) {
-            continue;
-        }
-        let text = tree.text(path)?;
-        if let Some((line, word)) = first_name(shipped_part(&text)) {
-            naming.insert(path);
-            if !listed.contains(&path) {
-                let wrong = format!("names a contract outside of its folders: {word}");
-                let remedy = "move what it does to the folders, or list it in xtask/src/tidy/contracts.rs";
-                complaints.push(Complaint::error(path, line, wrong, remedy));
-            }
-        }
+    for (path, (line, word)) in naming.iter().filter(|(path, _)| !listed.contains(*path)) {
+        let wrong = format!("names a contract outside of its folders: {word}");
+        let remedy = "move what it does to the folders, or list it in xtask/src/tidy/contracts.rs";
+        complaints.push(Complaint::new(path, *line, wrong, remedy));
     }
-    for path in listed.iter().filter(|path| !naming.contains(**path)) {
-        complaints.push(Complaint::error(path, 1, "is listed and names no contract", "take it from the list"));
+    for path in listed.iter().filter(|path| !naming.contains_key(**path)) {
+        complaints.push(Complaint::new(path, 1, "is listed and names no contract", "take it from the list"));
     }
     if listed.len() > LISTED_MAX {
         let wrong = format!("{} files name a contract outside of its folders", listed.len());
-        complaints.push(Complaint::warning(
-            "xtask/src/tidy/contracts.rs",
-            1,
-            wrong,
-            format!("{LISTED_MAX} are the aim"),
-        ));
+        complaints.push(Complaint::new("xtask/src/tidy/contracts.rs", 1, wrong, format!("{LISTED_MAX} are the most")));
     }
     Ok(complaints)
+}
+
+/// The files outside of the folders that name a contract, each with the first line that does and the word.
+pub(super) fn naming(tree: &Tree) -> Result<BTreeMap<&str, (usize, String)>, String> {
+    let only_tests = test_modules(tree)?;
+    let mut naming = BTreeMap::new();
+    for path in tree.files_with("rs") {
+        let shipped = path.starts_with("crates/") && path.contains("/src/") && !is_test(path);
+        if shipped && !in_folder(path) && !only_tests.iter().any(|module| is_in(path, module)) {
+            naming.extend(first_name(shipped_part(&tree.text(path)?)).map(|named| (path, named)));
+        }
+    }
+    Ok(naming)
 }
 
 /// Whether a file is in the folder of a contract, or is all that a crate has of it.

@@ -31,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             };
             if !measured.lines().any(is_measured) {
                 let wrong = format!("`{figure}` is no figure of `{COMMAND}{item}` in {MEASURED_PAGE}");
-                complaints.push(Complaint::error(README, line, wrong, "quote the figure that stands there"));
+                complaints.push(Complaint::new(README, line, wrong, "quote the figure that stands there"));
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         .map(|(line, code, files)| {
             let wrong = format!("invariant {code} is named in {files} of {FILES_MIN} Rust files");
             let remedy = format!("name {code} in the assertion and in the test that would break it");
-            Complaint::error(DOCUMENT, line, wrong, remedy)
+            Complaint::new(DOCUMENT, line, wrong, remedy)
         })
         .collect())
 }

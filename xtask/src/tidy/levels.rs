@@ -98,7 +98,7 @@ pub(super) fn check(metadata: &Value, tree: &Tree) -> Result<Vec<Complaint>, Str
     for package in list(&metadata["packages"], "packages")? {
         let package = Package::read(package, workspace, tree)?;
         let Some((_, sees)) = LEVELS.iter().find(|(name, _)| *name == package.name) else {
-            complaints.push(Complaint::error(
+            complaints.push(Complaint::new(
                 &package.manifest,
                 package.line_of(&format!("name = \"{}\"", package.name)),
                 format!("crate `{}` is not in the table of levels", package.name),
@@ -118,7 +118,7 @@ fn check_dependency(package: &Package, sees: &Sees, dependency: &Dependency) -> 
     let line = package.line_of(&dependency.key);
     if let Some((_, users)) = FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
         return (!users.contains(&package.name.as_str())).then(|| {
-            Complaint::error(
+            Complaint::new(
                 manifest,
                 line,
                 format!("`{}` may not know `{name}`", package.name),
@@ -135,7 +135,7 @@ fn check_dependency(package: &Package, sees: &Sees, dependency: &Dependency) -> 
     };
     (!allowed).then(|| {
         let kind = if dependency.only_tests { "'s tests" } else { "" };
-        Complaint::error(
+        Complaint::new(
             manifest,
             line,
             format!("`{}`{kind} may not see `{name}`", package.name),

@@ -43,7 +43,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     for (name, (path, line)) in known.iter().chain(&refused) {
         if !rows.contains_key(name.as_str()) {
             let remedy = format!("add a row to {PAGE}");
-            complaints.push(Complaint::error(path, *line, format!("the limit {name} is not in the manual"), remedy));
+            complaints.push(Complaint::new(path, *line, format!("the limit {name} is not in the manual"), remedy));
         }
     }
     for (name, (path, line)) in &refused {
@@ -52,13 +52,13 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         if !is_tested {
             let wrong = format!("nothing is refused by the name {name} in any test");
             let remedy = "try the limit, and one more".to_owned();
-            complaints.push(Complaint::error(path, *line, wrong, remedy));
+            complaints.push(Complaint::new(path, *line, wrong, remedy));
         }
     }
     for (name, line) in rows {
         if !known.contains_key(name) && !refused.contains_key(name) {
             let remedy = "remove the row, or spell it as the code does".to_owned();
-            complaints.push(Complaint::error(PAGE, line, format!("there is no limit {name}"), remedy));
+            complaints.push(Complaint::new(PAGE, line, format!("there is no limit {name}"), remedy));
         }
     }
     Ok(complaints)

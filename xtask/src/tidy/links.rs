@@ -16,7 +16,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             for target in link_targets(prose) {
                 if file_of(path, &target).is_some_and(|file| !tree.exists(&file)) {
                     let wrong = format!("the link `{target}` points to nothing");
-                    complaints.push(Complaint::error(path, line, wrong, "correct or remove it"));
+                    complaints.push(Complaint::new(path, line, wrong, "correct or remove it"));
                 }
             }
         }

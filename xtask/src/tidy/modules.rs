@@ -6,10 +6,8 @@
 use super::Complaint;
 use crate::repository::Tree;
 
-/// Above this a file is worth splitting.
-const LINES_WARNED: usize = 400;
-/// Above this it must be.
-const LINES_MAX: usize = 1000;
+/// Above this a file must be split.
+pub(super) const LINES_MAX: usize = 400;
 
 /// Checks the length of every Rust file and the documentation of every module.
 pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
@@ -17,7 +15,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
     for path in tree.files_with("rs") {
         let text = tree.text(path)?;
         if must_be_documented(path) && !opens_with_documentation(&text) {
-            complaints.push(Complaint::error(
+            complaints.push(Complaint::new(
                 path,
                 1,
                 "no module documentation at the top",
@@ -54,19 +52,19 @@ fn opens_with_documentation(text: &str) -> bool {
 }
 
 fn check_length(path: &str, lines: usize) -> Option<Complaint> {
-    if lines > LINES_MAX {
+    (lines > LINES_MAX).then(|| {
         let wrong = format!("{lines} lines, {LINES_MAX} is the most");
-        return Some(Complaint::error(path, LINES_MAX + 1, wrong, "split it by what it does"));
-    }
-    (lines > LINES_WARNED).then(|| {
-        let wrong = format!("{lines} lines, aim below {LINES_WARNED}");
-        Complaint::warning(path, LINES_WARNED + 1, wrong, "split it, or move its tests out")
+        Complaint::new(path, LINES_MAX + 1, wrong, "split it by what it does, or move its tests out")
     })
+}
+
+/// The lines of the longest Rust file.
+pub(super) fn longest(tree: &Tree) -> Result<usize, String> {
+    tree.files_with("rs").try_fold(0, |longest, path| Ok(longest.max(tree.text(path)?.lines().count())))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Severity;
     use super::super::temporary::TemporaryTree;
     use super::*;
 
@@ -111,14 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_warns_and_a_longer_one_fails() {
+    fn a_file_that_is_too_long_fails() {
         let lines = |count: usize| format!("//! Long.\n{}", "//\n".repeat(count - 1));
         let check_lines = |count| check_files(&[("crates/kv/src/lib.rs", &lines(count))]);
-        assert_eq!(check_lines(400), []);
-        for (count, severity) in [(401, Severity::Warning), (1000, Severity::Warning), (1001, Severity::Error)] {
-            let found = check_lines(count);
-            assert_eq!(found.len(), 1);
-            assert_eq!(found[0].severity, severity, "{count} lines");
-        }
+        assert_eq!(check_lines(LINES_MAX), []);
+        assert_eq!(check_lines(LINES_MAX + 1).len(), 1);
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 fn judge(path: &str, line: usize, name: &str) -> Option<Complaint> {
     DRAWERS.contains(&name).then(|| {
         let wrong = format!("`{name}` names no purpose");
-        Complaint::error(path, line, wrong, "name it for what it does, or move it to its user")
+        Complaint::new(path, line, wrong, "name it for what it does, or move it to its user")
     })
 }
 

@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         }
         for (index, line) in shipped_part(&tree.text(path)?).lines().enumerate() {
             if spells_a_path(line, &elsewhere) {
-                complaints.push(Complaint::error(
+                complaints.push(Complaint::new(
                     path,
                     index + 1,
                     "a path of the API is spelled outside of the table".to_owned(),

@@ -18,7 +18,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             let word = format!("{head}{tail}");
             for (index, _) in text.lines().enumerate().filter(|(_, line)| line.contains(&word)) {
                 let wrong = format!("contains `{word}`: {reason}");
-                complaints.push(Complaint::error(path, index + 1, wrong, "say it in the repository"));
+                complaints.push(Complaint::new(path, index + 1, wrong, "say it in the repository"));
             }
         }
     }
