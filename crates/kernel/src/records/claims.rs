@@ -11,10 +11,12 @@ use session::Halt;
 
 use super::attempt;
 use super::lanes::{first_row, read_row};
+use super::queue::queue_of;
 use crate::answer::{Answer, OpOutcome};
 use crate::command::ClaimNext;
 use crate::context::Applying;
-use crate::keys::queues::{QueueId, Ready};
+use crate::damage;
+use crate::keys::queues::{QueueId, Ready, ReadyPlace};
 use crate::keys::things::OwnedId;
 
 /// Lanes that the claims of an entry correct at most, in addition to eight for each record that they have taken. Not each
@@ -29,8 +31,8 @@ const CORRECTIONS_PER_RECORD: usize = QUEUE_DEPTH_MAX;
 
 /// What the search for the next record came to.
 enum Next {
-    /// A record, and whether it is in the queue itself, not in one below.
-    Record(u16, OwnedId, bool),
+    /// A record: its bucket, its id, and its place in its queue.
+    Record(u16, OwnedId, ReadyPlace),
     Nothing,
     /// It has corrected as many lanes as it may. There may be more.
     Unfinished,
@@ -44,22 +46,35 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     if let Err(rejection) = live {
         return Ok(Answer::Rejected(rejection));
     }
+    let mut corrections = (*applying.corrections_left).max(CORRECTIONS_MIN);
+    let answer = take(applying, claim, &mut corrections);
+    *applying.corrections_left = corrections;
+    answer
+}
+
+/// Takes as many as the worker wants. One that nobody can read is passed over, and what was taken stays so if something
+/// else cannot be read.
+fn take(applying: &mut Applying<'_>, claim: &ClaimNext<'_>, corrections: &mut usize) -> Result<Answer, Halt> {
     let max = claim.records_max.min(applying.catalogue.limits.claim_records_max) as usize;
     let bytes_max = applying.catalogue.limits.claim_bytes_max as usize;
     let queue = QueueId { space: claim.space, branch: claim.branch, name: claim.prefix };
     let mut outcomes = Vec::new();
     let mut bytes = 0;
-    let mut corrections = (*applying.corrections_left).max(CORRECTIONS_MIN);
     let mut before = None;
     while outcomes.len() < max && bytes < bytes_max {
-        let (bucket, id, is_own) = match next_ready(applying, queue, &mut corrections)? {
-            Next::Record(bucket, id, is_own) => (bucket, id, is_own),
-            Next::Nothing => break,
-            Next::Unfinished if outcomes.is_empty() => {
+        applying.savepoint();
+        let found = next_ready(applying, queue, corrections);
+        let (bucket, id, place) = match applying.undo_if_damaged(found)? {
+            Ok(Next::Record(bucket, id, place)) => (bucket, id, place),
+            Ok(Next::Nothing) => break,
+            Ok(Next::Unfinished) if outcomes.is_empty() => {
                 outcomes.push(OpOutcome::Unfinished);
                 break;
             }
-            Next::Unfinished => break,
+            Ok(Next::Unfinished) => break,
+            // The worker gets what it has; whoever claims next is told.
+            Err(damaged) if outcomes.is_empty() => return Ok(damage::refused(&damaged, applying.catalogue)),
+            Err(_) => break,
         };
         if before.as_ref() == Some(&id) {
             return Err(Halt::Inconsistent(format!("R5: {id:?} is still ready after it was claimed or has expired")));
@@ -67,27 +82,38 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
         let id = before.insert(id);
         let record = id.in_bucket(bucket);
         applying.savepoint();
-        match attempt::claim(applying, &record, claim.worker, claim.lease_us)? {
-            Ok(outcome) => {
+        let claimed = attempt::claim(applying, &record, claim.worker, claim.lease_us);
+        match applying.undo_if_damaged(claimed)? {
+            Ok(Ok(outcome)) => {
                 if let OpOutcome::Claimed(claimed) = &outcome {
                     bytes += claimed.row.len();
                 }
                 outcomes.push(outcome);
-                corrections += CORRECTIONS_PER_RECORD;
+                *corrections += CORRECTIONS_PER_RECORD;
             }
             // It expired while it was ready: the expiry is committed now, and it is no longer ready.
-            Err(contract::Rejection::Record(contract::RecordRejection::NoSuchRecord { .. })) => {}
-            Err(rejection) => {
+            Ok(Err(contract::Rejection::Record(contract::RecordRejection::NoSuchRecord { .. }))) => {}
+            Ok(Err(rejection)) => {
                 return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
             }
+            // Nobody can read it, and it must not keep the others from being claimed.
+            Err(damaged) if damaged.range.contains(&applying.keys.record(&record)) && *corrections > 0 => {
+                *corrections -= 1;
+                applying.delete_ready(&record, place);
+            }
+            Err(damaged) if outcomes.is_empty() => return Ok(damage::refused(&damaged, applying.catalogue)),
+            Err(_) => break,
         }
-        applying.windows.settle();
-        if is_own {
+        // What was taken stays so, whatever the next one meets.
+        applying.savepoint();
+        if queue_of(&id.name) == queue.name {
             // Whoever claims from this queue next finds it without looking into every bucket.
-            applying.note_beginning(bucket, queue)?;
+            let noted = applying.note_beginning(bucket, queue);
+            if applying.undo_if_damaged(noted)?.is_err() {
+                break;
+            }
         }
     }
-    *applying.corrections_left = corrections;
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
 }
 
@@ -100,7 +126,7 @@ fn next_ready(applying: &mut Applying<'_>, queue: QueueId<'_>, corrections: &mut
         // Down to a record, as long as every lane on the way stands where the first row of its queue is.
         loop {
             match ready {
-                Ready::Thing(id) => return Ok(Next::Record(bucket, id, name == queue.name)),
+                Ready::Thing(id) => return Ok(Next::Record(bucket, id, place)),
                 Ready::Queue(rest) => name.push_str(&rest),
             }
             let below = QueueId { name: &name, ..queue };
