@@ -27,6 +27,8 @@ use crate::tenure::Tenure;
 #[derive(Clone)]
 pub struct Access {
     pub(crate) place: ShardPlace,
+    /// The history that its entries belong to.
+    pub(crate) history: u64,
     pub(crate) shared: Arc<Shared>,
     pub(crate) store: Arc<Overlay>,
     pub(crate) tree: Arc<TreeStore>,

@@ -92,6 +92,7 @@ impl Shard {
         let path = parts.directory.path();
         let access = Access {
             place: parts.place,
+            history,
             shared: shared.clone(),
             store,
             tree: parts.tree.clone(),

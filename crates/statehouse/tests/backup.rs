@@ -88,6 +88,37 @@ fn a_backup_of_a_store_in_use_is_restored_equal_by_hash() {
     assert_eq!((written.version, written.commit), (4, made.manifest.commit + 1));
 }
 
+/// Its numbers go on where they were when the backup was taken; the broker has seen some of them since, for other messages.
+#[test]
+fn a_broker_takes_what_a_restored_store_sends_for_new_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, messages) = (folder.path().join("house"), folder.path().join("messages"));
+    let publish = |house: &Statehouse, text: &str| {
+        house.group("g").commit().publish("t", text).run().expect("published");
+        while house.messages_waiting().expect("counted").publish > 0 {
+            std::thread::yield_now();
+        }
+    };
+    let opened = |path: &Path| {
+        let broker = statehouse::publish::FileBroker::open(&messages).expect("a broker");
+        statehouse::Options::default().publish_to(broker).open(path).expect("open")
+    };
+    let house = opened(&path);
+    publish(&house, "before");
+    let (file, _) = made_of(&house);
+    ["since-1", "since-2"].map(|text| publish(&house, text));
+    drop(house);
+    drop(opened(&path));
+    let restored = folder.path().join("restored");
+    backup::restore(&restored, &mut file.as_slice(), &mut |_| {}).expect("restored");
+    publish(&opened(&restored), "restored-1");
+    publish(&opened(&restored), "restored-2");
+    let taken = std::fs::read_to_string(&messages).expect("messages");
+    let texts = ["before", "since-1", "since-2", "restored-1", "restored-2"];
+    assert!(taken.lines().zip(texts).all(|(line, text)| line.contains(&format!("\"payload\":\"{text}\""))), "{taken}");
+    assert_eq!(taken.lines().count(), texts.len(), "{taken}");
+}
+
 #[test]
 fn every_flipped_byte_and_every_cut_is_noticed_and_nothing_stays() {
     let folder = tempfile::tempdir().expect("a folder");

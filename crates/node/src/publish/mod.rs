@@ -1,8 +1,8 @@
 //! Publishing: sends messages to brokers in the order they were sent, after their commit.
 //!
 //! A message waits in the store until its broker has taken it and that is committed. After a crash in between, the
-//! broker sees it again, with the same number: a broker that remembers the highest number of each bucket takes each
-//! message once.
+//! broker sees it again, with the same number: a broker that remembers the highest number of each history and bucket
+//! takes each message once.
 
 mod publisher;
 
@@ -29,9 +29,12 @@ impl<'message> Message<'message> {
     }
 }
 
-/// The number of a message: unique in its store, and rising in each bucket.
+/// The number of a message: no two messages have the same, and it rises in each bucket of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageNumber {
+    /// The history of the store. A store that was restored from a backup has another one: it gives numbers again that
+    /// the store before has given since the backup, to other messages.
+    pub history: u64,
     /// The bucket of the group that sent it. A group stays in its bucket, and a bucket has many groups.
     pub bucket: u16,
     /// Its number among the messages of that bucket. Numbers can be skipped.
@@ -42,7 +45,7 @@ pub struct MessageNumber {
 ///
 /// # Duties
 /// - When [`publish`](Self::publish) returns, the message is as safe as the broker makes it.
-/// - A message whose number is not above the last one taken from the same bucket was taken before.
+/// - A message whose number is not above the last one taken from the same bucket of the same history was taken before.
 pub trait Publish: Send + Sync + 'static {
     /// Takes a message. After an error it is retried after a pause; later messages wait.
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError>;

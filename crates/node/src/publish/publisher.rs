@@ -134,7 +134,7 @@ fn publish_batch(
             let Target::Topic { topic, payload } = stored.send.target else {
                 return Err("a message for a group waits to be published".to_owned());
             };
-            let number = MessageNumber { bucket: place.0, number: place.1 };
+            let number = MessageNumber { history: access.history, bucket: place.0, number: place.1 };
             if let Err(error) = broker.publish(&Message { topic, payload, source: stored.source, number }) {
                 held_up = Some(error.to_string());
                 break 'buckets;

@@ -12,9 +12,10 @@ use super::{Message, MessageNumber, Publish, PublishError};
 
 /// Appends each message once to a file, and syncs it before the message leaves the store.
 ///
-/// A line is `{"topic":…,"source":…,"bucket":…,"number":…,"payload":…}`; a payload that is not UTF-8 is `{"hex":"…"}`.
-/// A line cut short by a crash is removed when the file is opened again. A line of an earlier release has a `commit` and
-/// an `ordinal` instead of the bucket and the number; it stays as it is.
+/// A line is `{"topic":…,"source":…,"history":"…","bucket":…,"number":…,"payload":…}`, with the history in hexadecimal; a
+/// payload that is not UTF-8 is `{"hex":"…"}`. A line cut short by a crash is removed when the file is opened again. A
+/// line of an earlier release has a `commit` and an `ordinal` instead of the history, the bucket and the number; it stays
+/// as it is. A store that was restored from a backup publishes again what waited when the backup was taken.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -32,8 +33,8 @@ struct State {
     file: File,
     /// Where the last whole line ends.
     end: u64,
-    /// The last number taken from each bucket.
-    taken: BTreeMap<u16, u64>,
+    /// The last number taken from each history and bucket.
+    taken: BTreeMap<(u64, u16), u64>,
 }
 
 impl FileBroker {
@@ -47,7 +48,7 @@ impl FileBroker {
         for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let number =
                 read_line(line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line is not a message"))?;
-            taken.extend(number.map(|number| (number.bucket, number.number)));
+            taken.extend(number.map(|MessageNumber { history, bucket, number }| ((history, bucket), number)));
         }
         file.set_len(whole as u64)?;
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -66,7 +67,8 @@ fn read_line(line: &[u8]) -> Option<Option<MessageNumber>> {
     let Some(bucket) = member("bucket") else {
         return member("commit").and(member("ordinal")).map(|_| None);
     };
-    Some(Some(MessageNumber { bucket: u16::try_from(bucket).ok()?, number: member("number")? }))
+    let history = u64::from_str_radix(line["history"].as_str()?, 16).ok()?;
+    Some(Some(MessageNumber { history, bucket: u16::try_from(bucket).ok()?, number: member("number")? }))
 }
 
 fn write_line(message: &Message<'_>) -> String {
@@ -78,16 +80,17 @@ fn write_line(message: &Message<'_>) -> String {
             format!(r#"{{"hex":"{hex}"}}"#)
         }
     };
-    let MessageNumber { bucket, number } = message.number;
+    let MessageNumber { history, bucket, number } = message.number;
+    let number = format!(r#""history":"{history:016x}","bucket":{bucket},"number":{number}"#);
     let (topic, source) = (text(message.topic), text(message.source));
-    format!(r#"{{"topic":{topic},"source":{source},"bucket":{bucket},"number":{number},"payload":{payload}}}"#) + "\n"
+    format!(r#"{{"topic":{topic},"source":{source},{number},"payload":{payload}}}"#) + "\n"
 }
 
 impl Publish for FileBroker {
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let MessageNumber { bucket, number } = message.number;
-        if state.taken.get(&bucket).is_some_and(|last| *last >= number) {
+        let MessageNumber { history, bucket, number } = message.number;
+        if state.taken.get(&(history, bucket)).is_some_and(|last| *last >= number) {
             return Ok(());
         }
         let line = write_line(message);
@@ -97,7 +100,7 @@ impl Publish for FileBroker {
         let written = written.and_then(|()| state.file.sync_data());
         written.map_err(|error| PublishError { topic: message.topic.to_owned(), reason: error.to_string() })?;
         state.end += line.len() as u64;
-        state.taken.insert(bucket, number);
+        state.taken.insert((history, bucket), number);
         Ok(())
     }
 }
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     fn message<'message>(payload: &'message [u8], bucket: u16, number: u64) -> Message<'message> {
-        Message::new("t", payload, "s", MessageNumber { bucket, number })
+        Message::new("t", payload, "s", MessageNumber { history: 1, bucket, number })
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Message, Publish, PublishError};
+use super::{Message, MessageNumber, Publish, PublishError};
 
 /// Queues in memory. Their content is lost with the process.
 ///
@@ -27,8 +27,8 @@ pub struct MemoryBroker {
 #[derive(Default)]
 struct State {
     topics: BTreeMap<String, VecDeque<Vec<u8>>>,
-    /// The last number taken from each bucket.
-    taken: BTreeMap<u16, u64>,
+    /// The last number taken from each history and bucket.
+    taken: BTreeMap<(u64, u16), u64>,
 }
 
 impl MemoryBroker {
@@ -48,11 +48,12 @@ impl MemoryBroker {
 impl Publish for MemoryBroker {
     fn publish(&self, message: &Message<'_>) -> Result<(), PublishError> {
         let mut state = self.lock();
-        let last = state.taken.entry(message.number.bucket).or_default();
-        if *last >= message.number.number {
+        let MessageNumber { history, bucket, number } = message.number;
+        let last = state.taken.entry((history, bucket)).or_default();
+        if *last >= number {
             return Ok(());
         }
-        *last = message.number.number;
+        *last = number;
         state.topics.entry(message.topic.to_owned()).or_default().push_back(message.payload.to_vec());
         drop(state);
         self.arrived.notify_all();
