@@ -3,23 +3,25 @@
 //!
 //! It has no thread. Whoever waits longest makes the next call for everybody who waits. Before that it gives those whose
 //! entries were in the last call a moment to come back, or two shards would take turns for ever, each waiting for the sync of
-//! the other; the moment is no longer than the call that it may save. A shard that appends alone waits for nobody.
+//! the other. Only shards that came back within a moment the last time are waited for: one that appends now and then holds
+//! nobody up, and a shard that appends alone waits for nobody.
 //!
 //! Keeps: the duties of the log below, and the order of appends to a shard. Two entries of one shard are never in one call,
 //! and each caller gets the outcomes of its own entries.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::JournalError;
 use crate::frame::{Entry, EntryKind, ShardId};
 use crate::log::{Append, Ends, EntryLog, Position, Verified};
 use crate::meter::now;
 
-/// The longest moment that a call waits for those of the last one. After a sync that took longer than this, callers have waited
-/// long enough.
+/// A moment is as long as the last call, which it can save, within these bounds. On a busy machine it takes a shard
+/// longer to come back than a quick disk takes to sync; after a sync of a slow one, callers have waited long enough.
+const MOMENT_MIN: Duration = Duration::from_millis(1);
 const MOMENT_MAX: Duration = Duration::from_millis(5);
 
 /// What became of an entry.
@@ -33,6 +35,7 @@ pub struct GatheringLog {
     gathered: Condvar,
     calls: AtomicU64,
     entries: AtomicU64,
+    in_vain: AtomicU64,
 }
 
 /// The figures of a [`GatheringLog`].
@@ -43,6 +46,8 @@ pub struct GatheringMeter {
     pub calls: u64,
     /// Entries in these calls.
     pub entries: u64,
+    /// Calls that waited for a shard that did not come.
+    pub in_vain: u64,
 }
 
 #[derive(Default)]
@@ -51,10 +56,20 @@ struct State {
     is_busy: bool,
     /// The longest wait first.
     waiting: VecDeque<Waiting>,
-    /// The shards of the last call that have not come back since.
+    /// The shards of the last call that have not come back since, and are expected to.
     expected: Vec<ShardId>,
     /// How long the last call took.
     call: Duration,
+    habits: BTreeMap<ShardId, Habit>,
+}
+
+/// How a shard has come back so far.
+#[derive(Clone, Copy)]
+struct Habit {
+    /// When its last call was over.
+    called: Instant,
+    /// Whether it was back within a moment, the last time.
+    is_prompt: bool,
 }
 
 /// A caller that waits.
@@ -99,13 +114,14 @@ impl GatheringLog {
             gathered: Condvar::new(),
             calls: AtomicU64::new(0),
             entries: AtomicU64::new(0),
+            in_vain: AtomicU64::new(0),
         }
     }
 
     /// Its figures so far.
     pub fn meter(&self) -> GatheringMeter {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        GatheringMeter { calls: count(&self.calls), entries: count(&self.entries) }
+        GatheringMeter { calls: count(&self.calls), entries: count(&self.entries), in_vain: count(&self.in_vain) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,23 +133,20 @@ impl GatheringLog {
         self.entries.fetch_add(entries.len() as u64, Ordering::Relaxed);
         let began = now();
         let outcomes = self.log.append_behind(entries);
-        let mut state = self.lock();
-        state.call = began.elapsed();
-        state.expected = entries.iter().map(|entry| entry.shard).filter(|shard| !state.waits(*shard)).collect();
-        drop(state);
+        self.lock().end_call(began, entries);
         assert_eq!(outcomes.len(), entries.len(), "a log answers each entry");
         outcomes
     }
 
-    /// Waits a moment for those of the last call, and takes everybody who waits then. The moment is as long as that call: it costs at
-    /// most what it can save.
+    /// Waits a moment for those of the last call who are expected, and takes everybody who waits then.
     fn gather(&self) -> Vec<Waiting> {
         let mut state = self.lock();
-        let moment = state.call.min(MOMENT_MAX);
+        let moment = state.moment();
         let began = now();
         while !state.expected.is_empty() {
             let Some(left) = moment.checked_sub(began.elapsed()) else {
                 state.expected.clear();
+                self.in_vain.fetch_add(1, Ordering::Relaxed);
                 break;
             };
             let waited = self.gathered.wait_timeout(state, left);
@@ -155,6 +168,35 @@ impl GatheringLog {
 }
 
 impl State {
+    /// How long a call waits at most for those who are expected.
+    fn moment(&self) -> Duration {
+        self.call.clamp(MOMENT_MIN, MOMENT_MAX)
+    }
+
+    /// A call with these entries is over.
+    fn end_call(&mut self, began: Instant, entries: &[Append<'_>]) {
+        let called = now();
+        self.call = called - began;
+        self.expected.clear();
+        for shard in entries.iter().map(|entry| entry.shard) {
+            let habit = self.habits.entry(shard).or_insert(Habit { called, is_prompt: false });
+            habit.called = called;
+            if habit.is_prompt && !self.waits(shard) {
+                self.expected.push(shard);
+            }
+        }
+    }
+
+    /// Notes whether these shards are back within a moment.
+    fn note_habits(&mut self, entries: &[Append<'_>]) {
+        let moment = self.moment();
+        for entry in entries {
+            if let Some(habit) = self.habits.get_mut(&entry.shard) {
+                habit.is_prompt = habit.called.elapsed() <= moment;
+            }
+        }
+    }
+
     /// Whether these entries are a call of their own, at once.
     fn begins_alone(&mut self, entries: &[Append<'_>]) -> bool {
         let alone = |shard: &ShardId| entries.iter().any(|entry| entry.shard == *shard);
@@ -243,7 +285,12 @@ impl EntryLog for GatheringLog {
         if entries.is_empty() {
             return Vec::new();
         }
-        if self.lock().begins_alone(entries) {
+        let begins_alone = {
+            let mut state = self.lock();
+            state.note_habits(entries);
+            state.begins_alone(entries)
+        };
+        if begins_alone {
             let _next = Answering { gathering: self, waiting: Vec::new() };
             return self.call(entries);
         }

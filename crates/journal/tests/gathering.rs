@@ -166,10 +166,35 @@ fn those_of_the_last_call_are_waited_for_a_moment() {
     assert_eq!(meter.entries, 2 * ROUNDS);
     assert!(meter.calls < ROUNDS * 3 / 2, "{meter:?}: they take turns");
     // Shard 2 has ended: shard 1 waits for it once, and then no more.
-    let before = meter.calls;
+    let before = meter;
     let after = gathering.ends(1).unwrap().last;
     (0..10).fold(after, |after, _| append(&gathering, 1, after).unwrap());
-    assert_eq!(gathering.meter().calls, before + 10);
+    let meter = gathering.meter();
+    assert_eq!(meter.calls, before.calls + 10);
+    assert!(meter.in_vain <= before.in_vain + 1, "{before:?} and {meter:?}");
+}
+
+/// A shard that appends now and then is in a call with a busy one, which must not wait for it after each.
+#[test]
+fn a_shard_that_is_seldom_back_within_a_moment_is_not_waited_for() {
+    let slow = MemoryLog::with_habits(MemoryHabits::default().delay(Duration::from_millis(1)));
+    let gathering = GatheringLog::new(Arc::new(slow));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut after = Position::START;
+            while !is_over.load(Ordering::Relaxed) {
+                after = append(&gathering, 1, after).unwrap();
+            }
+        });
+        (0..30).fold(Position::START, |after, _| {
+            std::thread::sleep(Duration::from_millis(20));
+            append(&gathering, 2, after).unwrap()
+        });
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let meter = gathering.meter();
+    assert!(meter.calls > 60 && meter.in_vain == 0, "{meter:?}");
 }
 
 #[test]
