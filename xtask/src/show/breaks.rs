@@ -221,7 +221,11 @@ pub(super) fn is_noticed(root: &Path, broken: &Break) -> Result<bool, String> {
     std::fs::write(&path, changed).map_err(|error| format!("{}: {error}", path.display()))?;
     let in_clone = |arguments: &str| {
         let mut command = cargo(&clone, arguments);
-        command.env("CARGO_TARGET_DIR", output.join("target")).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // A break changes one line: what is kept between builds saves most of the next one.
+        command
+            .env("CARGO_TARGET_DIR", output.join("target"))
+            .env("CARGO_INCREMENTAL", "1")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     };
     if !succeeds(&mut in_clone("build --quiet --locked -p sim"))? {
