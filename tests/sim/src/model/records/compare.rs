@@ -100,8 +100,15 @@ impl Both<'_> {
             None => random.pick(&[InGroup::Any, InGroup::Any, InGroup::Own]),
         };
         let prefix = random.pick(&PREFIXES);
-        let record_type = random.pick(&[None, None, Some("job"), Some("mail"), Some("mail")]);
-        let filter = filter(random, self.reference.wall_us);
+        let (record_type, filter) = match self.unfilled_index(space, random) {
+            Some((record_type, field)) if random.one_in(2) => {
+                (Some(record_type), ordered(random, Filter::all(), field, self.reference.wall_us))
+            }
+            _ => (
+                random.pick(&[None, None, Some("job"), Some("mail"), Some("mail")]),
+                filter(random, self.reference.wall_us),
+            ),
+        };
         let limit = random.pick(&[1, 2, 7, 100]);
         let rows_max = random.pick(&[1, 3, 50, 10_000]);
         let what = || format!("a scan of {space}/{branch} {groups:?} {prefix:?} {record_type:?} {filter:?} by {limit}");
@@ -140,6 +147,17 @@ impl Both<'_> {
         let names = |records: &[(NameInGroup, _)]| records.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         same(|| format!("the names in {}", what()), &names(&found), &names(&expected))?;
         same(what, &found, &expected)
+    }
+
+    /// A type of a space and one of its fields, whose index is declared and not filled yet.
+    fn unfilled_index(&self, space: u32, random: &mut Random) -> Option<(&str, &str)> {
+        let types = self.reference.spaces.get(&space)?.types.iter();
+        let unfilled = types.flat_map(|declared| {
+            let indexes = declared.definition.indexes.iter().filter(|index| !declared.filled.contains(index));
+            indexes.map(|(field, _)| (declared.definition.name.as_str(), field.as_str()))
+        });
+        let unfilled: Vec<_> = unfilled.collect();
+        (!unfilled.is_empty()).then(|| random.pick(&unfilled))
     }
 
     /// What is on its way, and what waits to be published.
@@ -216,6 +234,19 @@ fn filter(random: &mut Random, wall_us: u64) -> Filter {
         filter = filter.and(field, test);
     }
     filter
+}
+
+/// The filter with a test of a field by order or equality, which an index can serve.
+fn ordered(random: &mut Random, filter: Filter, field: &str, wall_us: u64) -> Filter {
+    let value = value(random, field, wall_us);
+    let test = match random.below(5) {
+        0 => Test::Lt(value),
+        1 => Test::Lte(value),
+        2 => Test::Gt(value),
+        3 => Test::Gte(value),
+        _ => Test::Eq(value),
+    };
+    filter.and(field, test)
 }
 
 fn value(random: &mut Random, field: &str, wall_us: u64) -> Value {
