@@ -127,13 +127,13 @@ fn one_block_is_set_apart_and_named_and_the_rest_goes_on() {
 /// Who claims several at once meets it in the middle: what was taken before must not be leased to nobody.
 #[test]
 fn damaged_records_are_passed_over_and_every_claim_is_answered() {
-    const TASKS: usize = 600;
+    const TASKS: u32 = 600;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("house");
-    let task = |number: usize| format!("jobs.{number:05}");
+    let task = |number: u32| format!("jobs.{number:05}");
     let house = options().open(&path).expect("opened");
     for number in 0..TASKS {
-        let fields = [("text", value(number as u32))];
+        let fields = [("text", value(number))];
         house.records().put(&task(number), fields, statehouse::records::Put::typed("task")).expect("put");
     }
     house.close().expect("closed");
@@ -156,7 +156,7 @@ fn damaged_records_are_passed_over_and_every_claim_is_answered() {
     }
     let lost: Vec<_> = (0..TASKS).filter(|number| house.records().get(&task(*number)).is_err()).collect();
     assert!(!lost.is_empty() && lost.len() < 60 && lost.contains(&300), "{lost:?}");
-    assert_eq!(claimed.len() + lost.len(), TASKS);
+    assert_eq!(claimed.len() + lost.len(), TASKS as usize);
     let counts = house.records().counts("jobs.").expect("counts");
     assert_eq!(counts.of("claimed"), claimed.len() as u64, "{counts:?}");
 }
