@@ -45,14 +45,11 @@ pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, numb
 pub(crate) fn forget_waiting(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
     let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
     key.extend_from_slice(&Keys::due_send_suffix(at_us, number));
-    let unless_damaged = |key: &[u8]| match applying.state.get(key).map_err(Halt::from) {
-        Err(halt) if halt.set_apart().is_none() => Err(halt),
-        read => Ok(read.ok()),
+    let was_delivered = match applying.state.get(&key).map_err(Halt::from) {
+        Err(halt) if halt.set_apart().is_none() => return Err(halt),
+        read => matches!(read, Ok(None)),
     };
-    let was_delivered = matches!(unless_damaged(&key)?, Some(None));
-    // If the counts are damaged, nobody counts, and the entry must end.
-    let can_count = unless_damaged(&applying.keys.message_counts())?.is_some();
-    if can_count && !was_delivered {
+    if !was_delivered {
         applying.folded.count_messages(MessageState::Due(at_us), -1);
     }
     Ok(())

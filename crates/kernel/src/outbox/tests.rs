@@ -157,6 +157,27 @@ fn a_damaged_number_is_read_from_its_copy_and_without_one_only_its_bucket_stands
 }
 
 #[test]
+fn messages_go_on_without_their_count_and_new_ones_are_refused() {
+    let mut shards = halves();
+    let [here, _] = groups(&shards);
+    let shard = &mut shards[0];
+    let publish = |after_us| Op::Send(Send { target: Target::Topic { topic: "t", payload: b"p" }, after_us });
+    let (inner, later) = (in_group(&here, vec![set("a", 1)]), in_group(&here, vec![set("b", 1)]));
+    shard.done(1, &in_group(&here, vec![send(&inner), publish(Some(5)), publish(None), send(&later)]));
+    shard.damage(&shard.keys().message_counts());
+    shard.done(9, &letter(&Body::Tick));
+    assert_eq!((shard.values(&here, "a"), shard.values(&here, "b")), (vec![1], vec![1]));
+    let waiting = shard.to_publish().len();
+    assert_eq!((waiting, shard.waiting().len()), (2, 2));
+    let published = (1..=shard.last_number(shard.bucket(&here))).map(|number| (shard.bucket(&here), number)).collect();
+    shard.done(10, &letter(&Body::Published(published)));
+    assert_eq!(shard.to_publish(), []);
+    let refused = shard.propose(11, &in_group(&here, vec![publish(None)]));
+    assert!(matches!(refused, Answer::Rejected(Rejection::Damaged { .. })), "{refused:?}");
+    shard.done(12, &in_group(&here, vec![set("a", 2)]));
+}
+
+#[test]
 fn a_message_that_cannot_be_released_because_of_damage_is_not_counted_either() {
     let mut shards = halves();
     let [here, _] = groups(&shards);
