@@ -141,7 +141,7 @@ fn damaged_records_are_passed_over_and_every_claim_is_answered() {
     flip_at(&path, &value(300));
     let house = options().open(&path).expect("opened");
     let mut claimed = std::collections::BTreeSet::new();
-    let worker = statehouse::records::ClaimOptions::worker("w");
+    let worker = statehouse::records::ClaimOptions::worker("w").lease(Duration::from_secs(3_600));
     let mut refused = 0;
     loop {
         match house.records().claim_next("jobs.", 7, &worker) {
