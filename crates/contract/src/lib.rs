@@ -8,6 +8,7 @@
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of changes.
 //! - [`catalogue`]: spaces, branches, how much history they keep, and what they take.
+//! - [`guards`]: groups that only their owner writes.
 //! - [`error`]: why a call did not succeed: [`rejection`] (an answer "no"), or [`failure`] (the environment).
 //! - [`reason`]: why a rejection refuses, where its code alone does not tell.
 //! - [`limits`]: every limit by name.
@@ -25,6 +26,7 @@ pub mod changes;
 pub mod error;
 pub mod facts;
 pub mod failure;
+pub mod guards;
 pub mod limits;
 pub mod names;
 pub mod object_text;

@@ -56,6 +56,12 @@ pub const STEP_ERROR_BYTES_MAX: usize = 4096;
 /// Bytes of a run's kind.
 pub const RUN_TYPE_BYTES_MAX: usize = 256;
 
+/// Guards of one space.
+pub const GUARDS_MAX: usize = 256;
+
+/// Open names of one guard.
+pub const GUARD_OPEN_NAMES_MAX: usize = 64;
+
 /// How deep transactions may be nested that are sent as messages.
 pub const MESSAGE_DEPTH_MAX: usize = 8;
 

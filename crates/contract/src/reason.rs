@@ -82,6 +82,10 @@ numbered_texts! {
         NoBroker = "the store has no broker, so messages for one would wait forever",
         RepeatedIndex = "two of its indexes are on the same field",
         ForeignNumber = "its number is not one of the bucket that its group is in",
+        OwnerIsClaimed = "it owns its group, so it is claimed, extended and released, and nothing else",
+        OpenOwner = "one of its open names would open the record that owns a group",
+        RepeatedName = "two of its names are the same",
+        BuiltIn = "the store itself has a type with this name",
     }
 }
 

@@ -78,6 +78,26 @@ macro_rules! rejection {
                 /// The bucket.
                 bucket: u16,
             },
+            /// Only the attempt that holds it may write it, and the command does not carry that fence.
+            #[error(
+                "{what} {name:?} is guarded: a write must carry the fence of the attempt that holds it, {}; claim it first, or force the write [SH-4003]", holder_of(.holder, *.until_ms)
+            )]
+            Unfenced {
+                /// The kind of thing: a group or a record.
+                what: &'static str,
+                /// Its name.
+                name: String,
+                /// The worker that holds it, if somebody does and gave a name.
+                holder: Option<String>,
+                /// Until when it is held, ms since 1970; none if nobody holds it.
+                until_ms: Option<u64>,
+            },
+            /// There is no guard for exactly this prefix.
+            #[error("there is no guard for groups that begin with {prefix:?} [SH-1022]")]
+            NoSuchGuard {
+                /// The prefix.
+                prefix: String,
+            },
             /// An interactive transaction took too long, or its store was closed under it.
             #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
             TransactionLost {
@@ -139,6 +159,8 @@ macro_rules! rejection {
                     Rejection::MainBranch => Facts::of("SH-1008", Class::Invalid),
                     Rejection::CatalogueBehind { .. } => Facts::retryable("SH-1009", Class::NotYet),
                     Rejection::NotHere { .. } => Facts::retryable("SH-1020", Class::NotYet),
+                    Rejection::Unfenced { .. } => Facts::of("SH-4003", Class::Conflict),
+                    Rejection::NoSuchGuard { .. } => Facts::of("SH-1022", Class::NotFound),
                     Rejection::TransactionLost { .. } => Facts::retryable("SH-1011", Class::Gone),
                     Rejection::TransactionState { .. } => Facts::of("SH-1012", Class::Conflict),
                     Rejection::InvalidDeclaration { .. } => Facts::of("SH-1018", Class::Invalid),
@@ -161,6 +183,10 @@ macro_rules! rejection {
                     Rejection::MainBranch => members![],
                     Rejection::CatalogueBehind { needed, have } => members!["needed" => needed, "have" => have],
                     Rejection::NotHere { bucket } => members!["bucket" => bucket],
+                    Rejection::Unfenced { what, name, holder, until_ms } => {
+                        members!["what" => what, "name" => name, "holder" => holder, "until" => until_ms]
+                    }
+                    Rejection::NoSuchGuard { prefix } => members!["prefix" => prefix],
                     Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => {
                         members!["reason" => reason]
                     }
@@ -187,6 +213,23 @@ pub(crate) fn state(current: &Option<u64>) -> String {
     match current {
         Some(version) => format!("is at version {version}"),
         None => "does not exist".to_owned(),
+    }
+}
+
+/// Who holds something that is guarded, if anybody does.
+fn holder_of(holder: &Option<String>, until_ms: Option<u64>) -> String {
+    match until_ms {
+        Some(until_ms) => format!("which is {}", held_until(holder, until_ms)),
+        None => "and nobody holds it".to_owned(),
+    }
+}
+
+/// Who holds something, and until when.
+pub(crate) fn held_until(holder: &Option<String>, until_ms: u64) -> String {
+    let until = crate::time::iso(until_ms.saturating_mul(1_000));
+    match holder {
+        Some(holder) => format!("held by {holder:?} until {until}"),
+        None => format!("held until {until}"),
     }
 }
 

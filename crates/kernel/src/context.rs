@@ -6,7 +6,7 @@ use session::{Call, Halt, Pushes};
 use crate::catalogue::Catalogue;
 use crate::folded::Folded;
 use crate::keys::things::OwnedId;
-use crate::keys::{HeldKey, Keys};
+use crate::keys::{HeldKey, Keys, ThingId};
 use crate::schedule::windows::Windows;
 use crate::sessions::brought::Hosted;
 
@@ -32,6 +32,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) expects_damage: bool,
     /// Whether a message is being delivered: what it sends was accepted with it.
     pub(crate) delivers: bool,
+    /// Whether a message of a group to itself is being delivered.
+    pub(crate) from_its_own_group: bool,
     /// Lanes that the claims of the entry may still correct.
     pub(crate) corrections_left: &'entry mut usize,
 }
@@ -56,6 +58,12 @@ impl Applying<'_> {
     /// The next number of a bucket's messages.
     pub(crate) fn next_number(&mut self, bucket: u16) -> Result<u64, Halt> {
         self.folded.numbers.next(self.state, &self.keys, bucket)
+    }
+
+    /// Whether only the owner of a thing's group writes it.
+    pub(crate) fn is_guarded(&self, thing: &ThingId<'_>) -> bool {
+        let guards = self.catalogue.space(thing.space).map(|space| &space.guards);
+        guards.is_ok_and(|guards| guards.of_group(thing.group.unwrap_or(thing.name)).is_some())
     }
 
     /// Whether the branch of a thing was not deleted.

@@ -53,6 +53,14 @@ pub(crate) trait Contract {
     /// Whether a thing exists, by its row of the first kind in [`HELD`](Self::HELD). A deleted one may keep the row.
     fn exists(row: &[u8]) -> Result<bool, Halt>;
 
+    /// Whether a thing is there for whoever asks now.
+    fn is_there(applying: &Applying<'_>, thing: &ThingId<'_>) -> Result<bool, Halt>;
+
+    /// Who holds a thing, if anybody does.
+    fn holding(_applying: &Applying<'_>, _thing: &ThingId<'_>) -> Result<Option<Holding>, Halt> {
+        Ok(None)
+    }
+
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
 
@@ -122,6 +130,15 @@ pub(crate) trait Contract {
     fn floor(_keys: &Keys, _bucket: u16, _space: u32, _branch: u32) -> Option<Key> {
         None
     }
+}
+
+/// That somebody holds a thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Who, if it gave a name.
+    pub(crate) holder: Option<String>,
+    /// Until when, ms since 1970.
+    pub(crate) until_ms: u64,
 }
 
 /// Work that is due on a thing.

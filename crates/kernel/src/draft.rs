@@ -83,6 +83,7 @@ impl Draft {
             owned: Vec::new(),
             expects_damage: false,
             delivers: false,
+            from_its_own_group: false,
             corrections_left: &mut corrections_left,
         };
         applying.savepoint();

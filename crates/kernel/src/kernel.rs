@@ -16,7 +16,7 @@ use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
-use crate::schedule::windows::ReadyQueue;
+use crate::schedule::windows::{FreedRecord, ReadyQueue};
 use crate::sessions::brought::{Hosted, check_brought};
 use crate::tally::Tally;
 
@@ -38,6 +38,8 @@ pub struct Effects {
     pub next_due: NextDue,
     /// The queues of records that have become ready, one for each record.
     pub readied: Vec<ReadyQueue>,
+    /// The records in no queue that have become free.
+    pub freed: Vec<FreedRecord>,
     /// Whether there may be something new to publish.
     pub publishes: bool,
     /// The sessions that changed.
@@ -139,8 +141,10 @@ impl Kernel {
         let machine = self.machine.machine_mut();
         let publishes = std::mem::take(&mut machine.folded.publishes);
         let readied = std::mem::take(&mut machine.windows.readied);
+        let freed = std::mem::take(&mut machine.windows.freed);
         let tally = std::mem::take(&mut machine.folded.changes.tally);
-        Ok(Effects { batch: state.into_batch(), command_rows, replies, next_due, readied, publishes, sessions, tally })
+        let batch = state.into_batch();
+        Ok(Effects { batch, command_rows, replies, next_due, readied, freed, publishes, sessions, tally })
     }
 }
 

@@ -153,29 +153,32 @@ enum ShardKind {
     Lanes = 0x0d,
     IndexFill = 0x0e,
     Usage = 0x0f,
+    CatalogueGuard = 0x10,
 }
 
 impl ShardKind {
     /// Those that have second copies.
-    const COPIED: [ShardKind; 8] = [
+    const COPIED: [ShardKind; 9] = [
         ShardKind::Applied,
         ShardKind::CatalogueMeta,
         ShardKind::CatalogueSpace,
         ShardKind::CatalogueBranch,
         ShardKind::CatalogueType,
         ShardKind::CatalogueMachine,
+        ShardKind::CatalogueGuard,
         ShardKind::IndexFill,
         ShardKind::Usage,
     ];
 
     /// All of them, in words.
-    const WORDS: [(ShardKind, &str); 13] = [
+    const WORDS: [(ShardKind, &str); 14] = [
         (ShardKind::Applied, "the progress of the store"),
         (ShardKind::CatalogueMeta, CATALOGUE_WORDS),
         (ShardKind::CatalogueSpace, CATALOGUE_WORDS),
         (ShardKind::CatalogueBranch, CATALOGUE_WORDS),
         (ShardKind::CatalogueType, CATALOGUE_WORDS),
         (ShardKind::CatalogueMachine, CATALOGUE_WORDS),
+        (ShardKind::CatalogueGuard, CATALOGUE_WORDS),
         (ShardKind::Changes, "the change feed"),
         (ShardKind::Counts, "the counts of records"),
         (ShardKind::RunCounts, "the counts of runs"),

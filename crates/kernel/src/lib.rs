@@ -81,10 +81,10 @@ pub use place::{BucketRange, Buckets};
 pub use records::command::TtlArgument;
 pub use records::trim::RecordTrim;
 pub use runs::command::{Append, Duplicates, EventRef};
-pub use schedule::windows::ReadyQueue;
+pub use schedule::windows::{FreedRecord, ReadyQueue};
 pub use sessions::brought::Hosted;
 pub use tally::{Conflict, Tally};
 pub use value::ValueRef;
 
-/// The level of behaviour that this release proposes and the highest it can apply.
-pub const LEVEL: u32 = 1;
+/// The level of behaviour that this release proposes and the highest it can apply. Level 2 has guarded groups.
+pub const LEVEL: u32 = 2;

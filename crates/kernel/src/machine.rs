@@ -80,6 +80,7 @@ impl Contracts {
             owned: Vec::new(),
             expects_damage: *expects_damage,
             delivers: false,
+            from_its_own_group: false,
             corrections_left,
         }
     }

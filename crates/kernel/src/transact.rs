@@ -2,6 +2,7 @@
 //!
 //! Touches: whatever its operations touch, in one group. Keeps: K7 (a rejected transaction changes nothing).
 
+pub(crate) mod guarded;
 pub(crate) mod limits;
 pub(crate) mod scope;
 
@@ -51,6 +52,11 @@ pub(crate) fn try_transact(
         return Ok(Err(rejection));
     }
     if let Err(rejection) = check_scope(applying, &scope)? {
+        return Ok(Err(rejection));
+    }
+    if let Some(group) = group_of(transact)
+        && let Err(rejection) = guarded::check(applying, &scope, group, &transact.ops)?
+    {
         return Ok(Err(rejection));
     }
     let mut looked_at = 0;
@@ -122,7 +128,7 @@ macro_rules! dispatch {
 with_contracts!(dispatch);
 
 /// The group of a transaction: the one that it names, or the name of the one thing that it touches.
-fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
+pub(crate) fn group_of<'bytes>(transact: &Transact<'bytes>) -> Option<&'bytes str> {
     let fence = transact.fences.first().map(|fence| fence.record);
     let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
     named.or_else(|| transact.guards.iter().find_map(Guard::name))

@@ -29,7 +29,16 @@ impl Writer {
     /// Ends what a later release may add members to: there are none. Each would be a tag (1) and a byte string, and a
     /// release that does not know a tag refuses it.
     pub fn no_members(&mut self) -> &mut Self {
-        self.u8(0)
+        self.members(&[])
+    }
+
+    /// Ends what a later release may add members to with those that this one has, at most 255.
+    pub fn members(&mut self, members: &[(u8, &[u8])]) -> &mut Self {
+        self.u8(u8::try_from(members.len()).expect("few members"));
+        for (tag, content) in members {
+            self.u8(*tag).bytes(content);
+        }
+        self
     }
 
     /// Appends a truth value as 0 or 1.
@@ -143,7 +152,12 @@ impl<'bytes> Reader<'bytes> {
 
     /// Takes the end written by [`Writer::no_members`]; refuses members, which this release does not know.
     pub fn no_members(&mut self) -> Result<(), DecodeError> {
-        if self.u8()? == 0 { Ok(()) } else { Err(DecodeError { what: "a member that a newer release has added" }) }
+        if self.u8()? == 0 { Ok(()) } else { Err(DecodeError::NEWER_MEMBER) }
+    }
+
+    /// Takes the members written by [`Writer::members`]: their tags, and what they contain.
+    pub fn members(&mut self) -> Result<Vec<(u8, &'bytes [u8])>, DecodeError> {
+        (0..self.u8()?).map(|_| Ok((self.u8()?, self.bytes()?))).collect()
     }
 
     /// Takes the byte that names the format of what follows; any other than `known` is an error.
@@ -257,6 +271,11 @@ impl<'bytes> Reader<'bytes> {
 pub struct DecodeError {
     /// What was found.
     pub what: &'static str,
+}
+
+impl DecodeError {
+    /// A member that this release does not know.
+    pub const NEWER_MEMBER: Self = Self { what: "a member that a newer release has added" };
 }
 
 #[cfg(test)]

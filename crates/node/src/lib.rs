@@ -24,6 +24,7 @@ pub mod error;
 pub mod follower;
 pub mod image;
 pub mod images;
+mod level;
 pub mod meters;
 mod naming_view;
 pub mod opening;

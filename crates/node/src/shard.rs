@@ -24,6 +24,7 @@ use crate::backup_times::BackupLog;
 use crate::clock::{Clock, Time};
 use crate::error::{cannot_open, from_journal, from_kv};
 use crate::follower::{Follower, inconsistent};
+use crate::level::raise_level;
 use crate::options::Options;
 use crate::parts::Parts;
 use crate::sessions::keeper::Keeper;
@@ -54,6 +55,8 @@ pub struct Shard {
     background: Mutex<Option<Background>>,
     /// Claims that wait for something to claim.
     pub waiters: Arc<Waiters>,
+    /// Those who wait for one record, by its name.
+    pub named_waiters: Arc<Waiters>,
     /// Which sessions are alive.
     pub keeper: Arc<Keeper>,
     closed: AtomicBool,
@@ -80,7 +83,7 @@ impl Shard {
         let history = follower.history();
         // First, so that its lock is released last if something fails below.
         let Follower { parts, apply, store, quarantine, applied_at_open, at, options, .. } = follower;
-        let Notified { shared, agenda, outbox, waiters, keeper } = apply.notified.clone();
+        let Notified { shared, agenda, outbox, waiters, named_waiters, keeper } = apply.notified.clone();
         let time = Arc::new(Time::new(options.clock.clone(), apply.kernel.applied().stamp));
         let view = store.view().map_err(|error| from_kv(&error))?;
         keeper.load(&Readable(&*view), &parts.place.keys, time.now())?;
@@ -119,6 +122,7 @@ impl Shard {
             apply: Mutex::new(Some(apply)),
             background: Mutex::new(None),
             waiters,
+            named_waiters,
             keeper: keeper.clone(),
             closed: AtomicBool::new(false),
             backups: BackupLog::open(path),
@@ -128,6 +132,7 @@ impl Shard {
             options: options.clone(),
             parts: Mutex::new(Some(parts)),
         });
+        raise_level(&access)?;
         register_machines(&access, &options)?;
         let space = SpaceKeeper { access: access.clone(), log: shard.log.clone(), applied_at_open };
         let background = Background::start(&access, &options, images, agenda, outbox, keeper, space)?;
@@ -271,6 +276,7 @@ impl Shard {
         let background = locked(&self.background).take();
         drop(background);
         self.waiters.close();
+        self.named_waiters.close();
         self.keeper.close();
         self.access.journal.close();
     }

@@ -12,6 +12,8 @@ use node::pending::{Decode, Pending};
 use node::sessions::requests::{InSession, Request};
 use node::shard::Shard;
 
+use crate::Authority;
+
 /// Which branch of which space, by name.
 #[derive(Clone)]
 pub(crate) struct Scope {
@@ -20,6 +22,8 @@ pub(crate) struct Scope {
     pub(crate) branch: Arc<str>,
     /// The session that commands are sent in, if in one.
     pub(crate) session: Option<InSession>,
+    /// What its writes may do besides what anybody may.
+    pub(crate) authority: Authority,
 }
 
 /// The same, by number, as the published catalogue has it.
@@ -61,6 +65,16 @@ impl Scope {
 
     /// [`propose`](Self::propose), with a custom decoder for the answer.
     pub(crate) fn propose_read_by<T>(&self, catalogue: &Catalogue, body: &Body<'_>, decode: Decode<T>) -> Pending<T> {
+        let with_authority = match body {
+            Body::Transact(transact) if !self.authority.is_none() => {
+                if let Err(error) = self.authority.check(self) {
+                    return Pending::refused(error);
+                }
+                Some(Body::Transact(self.authority.added_to(transact.clone())))
+            }
+            _ => None,
+        };
+        let body = with_authority.as_ref().unwrap_or(body);
         let (envelope, request) = self.begin(MACHINE, catalogue.revision);
         self.shard.access.propose_in(envelope, catalogue, body, decode).of_request(request)
     }

@@ -69,7 +69,7 @@ macro_rules! overview {
                     left_out: 0,
                     messages,
                     sessions: house.shard.keeper.census().0,
-                    claimers_waiting: house.shard.waiters.count(),
+                    claimers_waiting: house.shard.waiters.count() + house.shard.named_waiters.count(),
                 }
             }
 

@@ -17,6 +17,7 @@ use node::shard::Shard;
 use node::space::disk::{DiskReserve, DiskSpace};
 use node::space::waits::StoreWait;
 
+use crate::Authority;
 use crate::admission::Scope;
 use crate::group::Group;
 use crate::options::Options;
@@ -104,7 +105,13 @@ impl Statehouse {
 
     /// A space by name, at its branch `main`. That it exists is checked when it is used.
     pub fn space(&self, name: &str) -> Space {
-        let scope = Scope { shard: self.shard.clone(), space: name.into(), branch: MAIN_BRANCH.into(), session: None };
+        let scope = Scope {
+            shard: self.shard.clone(),
+            space: name.into(),
+            branch: MAIN_BRANCH.into(),
+            session: None,
+            authority: Authority::default(),
+        };
         Space { scope }
     }
 

@@ -193,6 +193,7 @@ impl Transaction {
         let ops_max = self.catalogue.limits.transaction_ops_max as usize;
         Rejection::check_limit("transaction_ops_max", ops_max, self.ops.len() + 1)?;
         let transact = transact(self.ids, self.group.as_deref(), self.fence.as_ref(), vec![op.op()]);
+        let transact = self.scope.authority.added_to(transact);
         let outcome = only(self.draft.apply(&transact).map_err(|halt| from_halt(&halt))??)?;
         self.touched.write(subject, name, unchanged);
         self.ops.push(Box::new(op));

@@ -102,7 +102,7 @@ fn one_worker_has_a_job_until_its_lease_ends() {
     assert_eq!(first.record.holder.as_ref().and_then(|holder| holder.worker.as_deref()), Some(WORKER));
     assert!(matches!(
         records.claim("jobs.0", &options()),
-        Err(statehouse::Error::Rejected(Rejection::Record(RecordRejection::WrongState { .. })))
+        Err(statehouse::Error::Rejected(Rejection::Record(RecordRejection::Held { attempt: 1, .. })))
     ));
     clock.advance(Duration::from_secs(20));
     records.extend(&first, None).expect("extend");

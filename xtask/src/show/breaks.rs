@@ -144,7 +144,7 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-rescue-is-no-failure",
         "crates/kernel/src/records/attempt.rs",
-        "    after.numbers.failures += 1;\n",
+        "    after.numbers.failures = after.numbers.failures.saturating_add(1);\n",
         "    after.numbers.failures += u32::from(reason == Reason::Failed);\n",
     ),
     of(

@@ -27,6 +27,7 @@ const LISTED: &[&str] = &[
     "crates/cli/src/main.rs",
     "crates/client/src/lib.rs",
     "crates/contract/src/lib.rs",
+    "crates/kernel/src/catalogue/type_bytes.rs",
     "crates/kernel/src/catalogue/types.rs",
     "crates/kernel/src/contracts.rs",
     "crates/kernel/src/keys.rs",

@@ -3,7 +3,7 @@
 use super::types::GONE;
 use crate::facts::{Class, Facts, Members, members};
 use crate::reason::{RefusalReason, WantedKind};
-use crate::rejection::state;
+use crate::rejection::{held_until, state};
 use crate::value::Value;
 
 /// A deterministic "no" about a record. Nothing was changed.
@@ -60,6 +60,18 @@ pub enum RecordRejection {
         /// Its current value, or none if it or its record does not exist.
         current: Option<Value>,
     },
+    /// Another attempt holds the record. It can be claimed when that is over.
+    #[error("record {record:?} cannot be claimed yet: attempt {attempt} is {} [SH-1021]", held_until(.holder, *.until_ms))]
+    Held {
+        /// The record.
+        record: String,
+        /// The attempt that holds it.
+        attempt: u64,
+        /// The worker that holds it, if it gave its name.
+        holder: Option<String>,
+        /// The end of its lease, ms since 1970.
+        until_ms: u64,
+    },
     /// The attempt is over: the record was finished, released or rescued, or is held by another attempt. Stop working on it.
     #[error("{}{} [SH-4002]", fenced(.record, *.given, *.attempt, .state), held_by(.holder))]
     Fenced {
@@ -82,6 +94,7 @@ impl RecordRejection {
         match self {
             Self::Conflict { .. } => Facts::retryable("SH-1017", Class::Conflict),
             Self::FieldConflict { .. } => Facts::retryable("SH-1019", Class::Conflict),
+            Self::Held { .. } => Facts::retryable("SH-1021", Class::Conflict),
             Self::Fenced { .. } => Facts::of("SH-4002", Class::Conflict),
             Self::WrongState { .. } => Facts::of("SH-1015", Class::Conflict),
             Self::WrongKind { .. } => Facts::of("SH-1016", Class::Invalid),
@@ -99,6 +112,9 @@ impl RecordRejection {
             }
             Self::Fenced { record, given, attempt, state, holder } => {
                 members!["record" => record, "given" => given, "attempt" => attempt, "state" => state, "holder" => holder]
+            }
+            Self::Held { record, attempt, holder, until_ms } => {
+                members!["record" => record, "attempt" => attempt, "holder" => holder, "until" => until_ms]
             }
             Self::WrongState { record, state, reason } => {
                 members!["record" => record, "state" => state, "reason" => reason.text()]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::guards::OWNER;
 use crate::limits::FIELD_NAME_BYTES_MAX;
 use crate::reason::RefusalReason;
 
@@ -107,6 +108,8 @@ pub struct RecordType {
     pub rescued_to: Option<String>,
     /// The queue that gets a message when a record's attempts are used up; none sends no message.
     pub exhausted_to: Option<String>,
+    /// Whether, while an attempt holds a record, only writes with its fence may change it.
+    pub guarded: bool,
 }
 
 /// The name of the built-in type.
@@ -147,7 +150,45 @@ impl RecordType {
             ready_order: ReadyOrder::Oldest,
             rescued_to: None,
             exhausted_to: None,
+            guarded: false,
         }
+    }
+
+    /// The built-in type of the records that own groups: free, or owned under a lease. It has no terminal state, no pause
+    /// between attempts, and no end of them.
+    ///
+    /// ```
+    /// use statehouse_contract::records::types::{RecordType, StateKind};
+    /// let owner = RecordType::owner();
+    /// assert!(owner.states.iter().all(|state| state.kind != StateKind::Terminal) && owner.fault().is_none());
+    /// ```
+    pub fn owner() -> Self {
+        let state = |name: &str, kind| State { name: name.to_owned(), kind };
+        Self {
+            name: OWNER.to_owned(),
+            states: vec![state("free", StateKind::Ready), state("owned", StateKind::Held)],
+            completed: String::new(),
+            failed: String::new(),
+            indexes: Vec::new(),
+            terminal_ttl: None,
+            lease: Duration::from_secs(30),
+            attempts_max: u64::MAX,
+            backoff: Backoff { first: Duration::ZERO, max: Duration::ZERO },
+            guarded: true,
+            ..Self::task()
+        }
+    }
+
+    /// The type, with writes to a held record for its holder only.
+    pub fn guarded(mut self) -> Self {
+        self.guarded = true;
+        self
+    }
+
+    /// Whether its records are never finished: it has no terminal states, and no end of attempts.
+    pub fn never_ends(&self) -> bool {
+        let terminal = self.states.iter().any(|state| state.kind == StateKind::Terminal);
+        !terminal && self.completed.is_empty() && self.failed.is_empty() && self.attempts_max == u64::MAX
     }
 
     /// The type under another name.
@@ -227,8 +268,8 @@ impl RecordType {
             Some(RefusalReason::FirstStateNotReady)
         } else if !has(StateKind::Held) {
             Some(RefusalReason::NoHeldState)
-        } else if kind_of(&self.completed) != Some(StateKind::Terminal)
-            || kind_of(&self.failed) != Some(StateKind::Terminal)
+        } else if !self.never_ends()
+            && [&self.completed, &self.failed].into_iter().any(|name| kind_of(name) != Some(StateKind::Terminal))
         {
             Some(RefusalReason::EndNotTerminal)
         } else if self.indexes.iter().any(|(field, _)| field == TIMEOUT_AT) {

@@ -7,7 +7,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::contracts::with_contracts;
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 16] = [
+const LIMIT_NAMES: [&str; 18] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -24,10 +24,15 @@ const LIMIT_NAMES: [&str; 16] = [
     "message_depth_max",
     "messages_waiting_max",
     "transaction_range_cells_max",
+    "guards_max",
+    "guard_open_names_max",
 ];
 
 /// The kinds of things that can already exist.
 const EXISTING_KINDS: [&str; 3] = ["space", "branch", "run"];
+
+/// The kinds of things that can be guarded.
+const GUARDED_KINDS: [&str; 2] = ["group", "record"];
 
 pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
     match rejection {
@@ -62,6 +67,14 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         }
         Rejection::Damaged { from, to } => {
             writer.u8(24).bytes(from.as_bytes()).bytes(to.as_bytes());
+        }
+        Rejection::Unfenced { what, name, holder, until_ms } => {
+            let number = GUARDED_KINDS.iter().position(|kind| kind == what).expect("the kinds are listed");
+            writer.u8(26).u8(small(number)).bytes(name.as_bytes());
+            writer.optional_text(holder.as_deref()).optional_u64(*until_ms);
+        }
+        Rejection::NoSuchGuard { prefix } => {
+            writer.u8(27).bytes(prefix.as_bytes());
         }
         of_contract => encode_of_contract(writer, of_contract),
     }
@@ -120,6 +133,13 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         10 => Rejection::TwoGroups { group: reader.text()?.to_owned(), other: reader.text()?.to_owned() },
         16 => Rejection::InvalidDeclaration { what: reader.text()?.to_owned(), reason: refusal_reason(reader)? },
         24 => Rejection::Damaged { from: reader.text()?.to_owned(), to: reader.text()?.to_owned() },
+        26 => Rejection::Unfenced {
+            what: named(&GUARDED_KINDS, reader.u8()?)?,
+            name: reader.text()?.to_owned(),
+            holder: reader.optional_text()?.map(str::to_owned),
+            until_ms: reader.optional_u64()?,
+        },
+        27 => Rejection::NoSuchGuard { prefix: reader.text()?.to_owned() },
         code => return decode_of_contract(code, reader),
     })
 }

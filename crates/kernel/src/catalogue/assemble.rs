@@ -3,9 +3,11 @@
 //! Keeps: K6. The parts keep their numbers, and the next numbers are above them.
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::guards::GroupGuard;
 use contract::{Limits, Retention};
 use kv::Staging;
 
+use super::types::OWNER_ID;
 use super::{Branch, BranchId, Catalogue, Declared, Space, SpaceId};
 use crate::keys::Keys;
 use crate::place::Buckets;
@@ -88,12 +90,19 @@ impl Catalogue {
         if declared.definition.fault().is_some() {
             return Err("the type is invalid");
         }
-        let same_name = found.types.named(&declared.definition.name);
-        if declared.id == 0 || same_name.is_some_and(|same| same.id != declared.id) {
+        // The built-in type of owners has no row, so one that was declared before it may have its name.
+        let same_name = found.types.named(&declared.definition.name).filter(|same| same.id != OWNER_ID);
+        if [0, OWNER_ID].contains(&declared.id) || same_name.is_some_and(|same| same.id != declared.id) {
             return Err("the number or the name of the type is taken");
         }
         found.types.insert(declared);
         Ok(())
+    }
+
+    /// Adds a guard.
+    pub fn put_guard(&mut self, space: SpaceId, prefix: &str, guard: &GroupGuard) -> Result<(), Unfit> {
+        let found = self.spaces.get_mut(&space).ok_or("there is no such space")?;
+        found.guards.set(prefix, guard).map_err(|_| "the guard is invalid, or one too many")
     }
 
     /// Registers a user's machine.

@@ -1,10 +1,11 @@
 //! Changes of the catalogue: checked first, then applied, each raising the revision by one.
 
 use contract::catalogue::MAIN_BRANCH;
+use contract::guards::GroupGuard;
 use contract::{Limits, RefusalReason, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
-use super::{BranchId, Catalogue, FillProgress, FilledType, SpaceId, TypeDeclaration};
+use super::{BranchId, Catalogue, FillProgress, FilledType, SpaceId, TypeDeclaration, guards};
 use crate::keys::Keys;
 use crate::sessions::brought::FIRST_NUMBER;
 
@@ -41,6 +42,15 @@ pub enum CatalogueChange {
     SetLimits(Limits),
     /// Declares a record type for a prefix of names.
     DeclareType(TypeDeclaration),
+    /// Sets or removes the guard of the groups whose names begin with a prefix.
+    SetGuard {
+        /// In which space.
+        space: SpaceId,
+        /// The prefix.
+        prefix: String,
+        /// The guard, or none to remove it.
+        guard: Option<GroupGuard>,
+    },
     /// Registers a user's machine, or a newer version of it.
     RegisterMachine {
         /// Its number.
@@ -119,6 +129,17 @@ impl Catalogue {
                 self.write_types(keys, state, *space);
                 Some(id)
             }
+            CatalogueChange::SetGuard { space, prefix, guard } => {
+                self.space(*space)?;
+                let guards = &mut self.spaces.get_mut(space).expect("it was just looked up").guards;
+                match guard {
+                    Some(guard) => guards.set(prefix, guard)?,
+                    None if guards.remove(prefix) => {}
+                    None => return Err(Rejection::NoSuchGuard { prefix: prefix.clone() }),
+                }
+                self.write_guard(keys, state, *space, prefix);
+                None
+            }
             CatalogueChange::RegisterMachine { machine, version } => {
                 let refused =
                     |reason| Err(Rejection::InvalidDeclaration { what: format!("machine {machine}"), reason });
@@ -184,6 +205,8 @@ const LIMITS_FORMAT_V3: u8 = 3;
 const LIMITS_FORMAT_V2: u8 = 2;
 const DECLARE_TYPE: u8 = 7;
 const REGISTER_MACHINE: u8 = 8;
+const SET_GUARD: u8 = 9;
+const REMOVE_GUARD: u8 = 10;
 
 impl CatalogueChange {
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -198,6 +221,12 @@ impl CatalogueChange {
             }
             CatalogueChange::SetLimits(limits) => encode_limits(writer.u8(SET_LIMITS), limits),
             CatalogueChange::DeclareType(declaration) => declaration.encode(writer.u8(DECLARE_TYPE)),
+            CatalogueChange::SetGuard { space, prefix, guard: Some(guard) } => {
+                guards::encode(writer.u8(SET_GUARD).u32(*space).bytes(prefix.as_bytes()), guard)
+            }
+            CatalogueChange::SetGuard { space, prefix, guard: None } => {
+                writer.u8(REMOVE_GUARD).u32(*space).bytes(prefix.as_bytes())
+            }
             CatalogueChange::RegisterMachine { machine, version } => {
                 writer.u8(REGISTER_MACHINE).u16(*machine).u16(*version)
             }
@@ -215,6 +244,13 @@ impl CatalogueChange {
             SET_LIMITS_V1 => CatalogueChange::SetLimits(decode_limits_v1(reader)?),
             SET_LIMITS => CatalogueChange::SetLimits(decode_limits(reader)?),
             DECLARE_TYPE => CatalogueChange::DeclareType(TypeDeclaration::decode(reader)?),
+            SET_GUARD => {
+                let (space, prefix) = (reader.u32()?, reader.text()?.to_owned());
+                CatalogueChange::SetGuard { space, prefix, guard: Some(guards::decode(reader)?) }
+            }
+            REMOVE_GUARD => {
+                CatalogueChange::SetGuard { space: reader.u32()?, prefix: reader.text()?.to_owned(), guard: None }
+            }
             REGISTER_MACHINE => CatalogueChange::RegisterMachine { machine: reader.u16()?, version: reader.u16()? },
             _ => {
                 return Err(DecodeError { what: "a catalogue change of an unknown kind" });

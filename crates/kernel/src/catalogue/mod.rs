@@ -6,7 +6,9 @@
 pub mod assemble;
 mod change;
 mod fill_progress;
+pub mod guards;
 mod rows;
+mod type_bytes;
 pub mod types;
 
 use std::collections::BTreeMap;
@@ -19,7 +21,9 @@ use session::SessionLimits;
 
 pub use change::CatalogueChange;
 pub(crate) use fill_progress::{FillProgress, FilledType};
-pub use types::{Declared, TypeDeclaration, TypeId, Types};
+pub use guards::GuardedGroups;
+pub use type_bytes::TypeDeclaration;
+pub use types::{Declared, TypeId, Types};
 
 use crate::keys::ThingId;
 use crate::place::{BucketRange, Buckets};
@@ -60,6 +64,8 @@ pub struct Space {
     pub retention: Retention,
     /// Its record types.
     pub types: Types,
+    /// Its guarded groups.
+    pub guards: GuardedGroups,
     branches: BTreeMap<BranchId, Branch>,
     /// The branches that are not deleted.
     branch_names: BTreeMap<String, BranchId>,
@@ -193,6 +199,7 @@ impl Space {
             name: name.to_owned(),
             retention,
             types: Types::default(),
+            guards: GuardedGroups::default(),
             branches: BTreeMap::new(),
             branch_names: BTreeMap::new(),
         }

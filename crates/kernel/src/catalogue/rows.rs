@@ -6,7 +6,7 @@ use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_limits, encode_retention};
-use super::{Branch, BranchId, Catalogue, FillProgress, Space, SpaceId, Types, types};
+use super::{Branch, BranchId, Catalogue, FillProgress, Space, SpaceId, Types, guards, type_bytes};
 use crate::keys::Keys;
 use crate::keys::catalogue::read_index_fill;
 use crate::place::{BucketRange, Buckets};
@@ -27,6 +27,9 @@ impl Catalogue {
                 self.write_branch(keys, state, *space, *branch);
             }
             self.write_types(keys, state, *space);
+            for (prefix, guard) in found.guards.iter() {
+                state.put(keys.catalogue_guard(*space, prefix), guards::encode_row(*space, prefix, guard));
+            }
         }
     }
 
@@ -56,7 +59,16 @@ impl Catalogue {
     /// Writes the rows of a space's types.
     pub(super) fn write_types(&self, keys: &Keys, state: &mut Staging, space: SpaceId) {
         for declared in self.spaces[&space].types.iter() {
-            state.put(keys.catalogue_type(space, declared.id), types::encode_row(space, declared));
+            state.put(keys.catalogue_type(space, declared.id), type_bytes::encode_row(space, declared));
+        }
+    }
+
+    /// Writes or removes the row of a guard.
+    pub(super) fn write_guard(&self, keys: &Keys, state: &mut Staging, space: SpaceId, prefix: &str) {
+        let key = keys.catalogue_guard(space, prefix);
+        match self.spaces[&space].guards.get(prefix) {
+            Some(guard) => state.put(key, guards::encode_row(space, prefix, guard)),
+            None => state.delete(key),
         }
     }
 
@@ -82,10 +94,16 @@ impl Catalogue {
             space.insert_branch(branch, found);
         }
         for row in rows(view, keys.catalogue_types()) {
-            let (space, declared) = types::decode_row(&row?).map_err(undecodable)?;
+            let (space, declared) = type_bytes::decode_row(&row?).map_err(undecodable)?;
             let space = catalogue.spaces.get_mut(&space);
             let space = space.ok_or_else(|| Halt::Inconsistent("a record type belongs to no space".into()))?;
             space.types.insert(declared);
+        }
+        for row in rows(view, keys.catalogue_guards()) {
+            let (space, prefix, guard) = guards::decode_row(&row?).map_err(undecodable)?;
+            let space = catalogue.spaces.get_mut(&space);
+            let space = space.ok_or_else(|| Halt::Inconsistent("a guard belongs to no space".into()))?;
+            space.guards.insert(prefix, guard);
         }
         for row in view.scan(&keys.index_fills(), Order::Ascending) {
             let (key, row) = row?;

@@ -1,28 +1,30 @@
-//! Record types as catalogue state: which are declared in a space, for which prefixes, and their bytes.
+//! Record types as catalogue state: which are declared in a space, and for which prefixes.
 //!
 //! Keeps: K6 for types: a number is never reused for another type, and the states and indexes of a type keep their
 //! numbers, because rows contain them.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use contract::guards::OWNER;
 use contract::limits::NAME_BYTES_MAX;
-use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind, TASK_PREFIX};
+use contract::records::types::{IndexKind, RecordType, StateKind, TASK_PREFIX};
 use contract::{RefusalReason, Rejection};
-use kv::{DecodeError, Reader, Writer};
-
-use super::SpaceId;
 
 /// The number of a record type in its space. 0 means no type.
 pub type TypeId = u32;
 
-/// The number of the built-in type in every space.
+/// The number of the built-in type of jobs in every space.
 const TASK_ID: TypeId = 1;
+
+/// The number of the built-in type of owners. It has no row: nobody can change it.
+pub const OWNER_ID: TypeId = TypeId::MAX;
+
+static OWNER_TYPE: LazyLock<Declared> = LazyLock::new(|| Declared::filled(OWNER_ID, RecordType::owner(), Vec::new()));
 
 /// Record types of one space, and prefixes that types are declared for.
 pub const TYPES_MAX: usize = 256;
-
-const FORMAT: u8 = 2;
 
 /// A declared type, with lookups needed for every record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,14 +72,14 @@ impl Declared {
         held.and_then(|number| u8::try_from(number).ok()).expect("a declared type has a held state")
     }
 
-    /// The state of completed records.
-    pub fn completed(&self) -> u8 {
-        self.state_number(&self.definition.completed).expect("a declared type has it")
+    /// The state of completed records; none if they are never finished.
+    pub fn completed(&self) -> Option<u8> {
+        self.state_number(&self.definition.completed)
     }
 
-    /// The state of records whose attempts are used up.
-    pub fn failed(&self) -> u8 {
-        self.state_number(&self.definition.failed).expect("a declared type has it")
+    /// The state of records whose attempts are used up; none if they never are.
+    pub fn failed(&self) -> Option<u8> {
+        self.state_number(&self.definition.failed)
     }
 }
 
@@ -85,6 +87,8 @@ impl Declared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Types {
     by_id: BTreeMap<TypeId, Declared>,
+    /// Whether one of them is guarded.
+    any_guarded: bool,
 }
 
 /// Those of a new space.
@@ -103,17 +107,26 @@ impl Types {
 
     fn of_task(task: RecordType) -> Self {
         let task = Declared::filled(TASK_ID, task, vec![TASK_PREFIX.to_owned()]);
-        Self { by_id: BTreeMap::from([(TASK_ID, task)]) }
+        Self { by_id: BTreeMap::from([(TASK_ID, task)]), any_guarded: false }
     }
 
     /// A type by number.
     pub fn get(&self, id: TypeId) -> Option<&Declared> {
-        self.by_id.get(&id)
+        match id {
+            OWNER_ID => Some(&OWNER_TYPE),
+            id => self.by_id.get(&id),
+        }
+    }
+
+    /// Whether writes to some held records of the space need a fence.
+    pub(crate) fn any_guarded(&self) -> bool {
+        self.any_guarded
     }
 
     /// A type by name.
     pub fn named(&self, name: &str) -> Option<&Declared> {
-        self.by_id.values().find(|declared| declared.definition.name == name)
+        let declared = self.by_id.values().find(|declared| declared.definition.name == name);
+        declared.or_else(|| Some(&*OWNER_TYPE).filter(|_| name == OWNER))
     }
 
     /// The type declared for the longest prefix of a record's name.
@@ -125,7 +138,7 @@ impl Types {
         matching.max_by_key(|(length, _)| *length).map(|(_, declared)| declared)
     }
 
-    /// All types, by number.
+    /// All declared types, by number.
     pub fn iter(&self) -> impl Iterator<Item = &Declared> {
         self.by_id.values()
     }
@@ -139,6 +152,7 @@ impl Types {
 
     /// Inserts a type read from its row.
     pub(super) fn insert(&mut self, declared: Declared) {
+        self.any_guarded |= declared.definition.guarded;
         self.by_id.insert(declared.id, declared);
     }
 
@@ -147,6 +161,10 @@ impl Types {
         let invalid = |reason| Rejection::InvalidDeclaration { what: format!("type {:?}", definition.name), reason };
         if let Some(reason) = definition.fault() {
             return Err(invalid(reason));
+        }
+        // One that was declared before there was a built-in one keeps its name.
+        if self.named(&definition.name).is_some_and(|declared| declared.id == OWNER_ID) {
+            return Err(invalid(RefusalReason::BuiltIn));
         }
         let id = match self.named(&definition.name) {
             Some(declared) => {
@@ -175,6 +193,7 @@ impl Types {
         declared.definition = definition.clone();
         declared.definition.indexes = with_known_first(known, &definition.indexes);
         declared.prefixes.push(prefix.to_owned());
+        self.any_guarded = self.by_id.values().any(|declared| declared.definition.guarded);
         Ok(id)
     }
 }
@@ -198,143 +217,6 @@ fn index_count(definition: &RecordType) -> u8 {
     u8::try_from(definition.indexes.len()).unwrap_or(u8::MAX)
 }
 
-/// The row of a type.
-pub(super) fn encode_row(space: u32, declared: &Declared) -> Vec<u8> {
-    let mut writer = Writer::new();
-    writer.u8(FORMAT).u32(space).u32(declared.id);
-    writer.u32(u32::try_from(declared.prefixes.len()).expect("few prefixes"));
-    for prefix in &declared.prefixes {
-        writer.bytes(prefix.as_bytes());
-    }
-    encode(&mut writer, &declared.definition);
-    writer.finish()
-}
-
-/// Reads the row of a type: its space, and the type.
-pub(super) fn decode_row(bytes: &[u8]) -> Result<(u32, Declared), DecodeError> {
-    let mut reader = Reader::new(bytes);
-    reader.format(FORMAT)?;
-    let (space, id) = (reader.u32()?, reader.u32()?);
-    let mut prefixes = Vec::new();
-    for _ in 0..reader.u32()? {
-        prefixes.push(reader.text()?.to_owned());
-    }
-    let definition = decode(&mut reader)?;
-    reader.end()?;
-    Ok((space, Declared::filled(id, definition, prefixes)))
-}
-
-/// The declaration of a record type for a prefix of names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypeDeclaration {
-    /// In which space.
-    pub space: SpaceId,
-    /// For which names.
-    pub prefix: String,
-    /// The type.
-    pub record_type: Box<RecordType>,
-}
-
-impl TypeDeclaration {
-    pub(super) fn encode<'writer>(&self, writer: &'writer mut Writer) -> &'writer mut Writer {
-        writer.u32(self.space).bytes(self.prefix.as_bytes());
-        encode(writer, &self.record_type);
-        writer
-    }
-
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let (space, prefix) = (reader.u32()?, reader.text()?.to_owned());
-        Ok(Self { space, prefix, record_type: Box::new(decode(reader)?) })
-    }
-}
-
-/// Appends a type's bytes, in a command and in its row alike.
-pub(super) fn encode(writer: &mut Writer, definition: &RecordType) {
-    writer.bytes(definition.name.as_bytes()).bytes(definition.state_field.as_bytes());
-    writer.u8(u8::try_from(definition.states.len()).unwrap_or(u8::MAX));
-    for state in definition.states.iter().take(usize::from(u8::MAX)) {
-        writer.bytes(state.name.as_bytes()).u8(match state.kind {
-            StateKind::Ready => 0,
-            StateKind::Held => 1,
-            StateKind::Terminal => 2,
-        });
-    }
-    writer.bytes(definition.completed.as_bytes()).bytes(definition.failed.as_bytes());
-    writer.u8(u8::try_from(definition.indexes.len()).unwrap_or(u8::MAX));
-    for (field, kind) in definition.indexes.iter().take(usize::from(u8::MAX)) {
-        writer.bytes(field.as_bytes()).u8(match kind {
-            IndexKind::Bytes => 0,
-            IndexKind::Unsigned => 1,
-            IndexKind::Signed => 2,
-            IndexKind::Text => 3,
-            IndexKind::Time => 4,
-        });
-    }
-    writer.optional_u64(definition.default_ttl.map(micros)).optional_u64(definition.terminal_ttl.map(micros));
-    writer.u64(micros(definition.lease)).u64(definition.attempts_max);
-    writer.u64(micros(definition.backoff.first)).u64(micros(definition.backoff.max));
-    let order_field = match &definition.ready_order {
-        ReadyOrder::Oldest => None,
-        ReadyOrder::Field(field) => Some(field.as_str()),
-    };
-    writer.optional_text(order_field).optional_text(definition.rescued_to.as_deref());
-    writer.optional_text(definition.exhausted_to.as_deref()).no_members();
-}
-
-/// Reads a type.
-pub(super) fn decode(reader: &mut Reader<'_>) -> Result<RecordType, DecodeError> {
-    let (name, state_field) = (reader.text()?.to_owned(), reader.text()?.to_owned());
-    let mut states = Vec::new();
-    for _ in 0..reader.u8()? {
-        let name = reader.text()?.to_owned();
-        let kind = match reader.u8()? {
-            0 => StateKind::Ready,
-            1 => StateKind::Held,
-            2 => StateKind::Terminal,
-            _ => return Err(DecodeError { what: "a state of an unknown kind" }),
-        };
-        states.push(State { name, kind });
-    }
-    let (completed, failed) = (reader.text()?.to_owned(), reader.text()?.to_owned());
-    let mut indexes = Vec::new();
-    for _ in 0..reader.u8()? {
-        let field = reader.text()?.to_owned();
-        let kind = match reader.u8()? {
-            0 => IndexKind::Bytes,
-            1 => IndexKind::Unsigned,
-            2 => IndexKind::Signed,
-            3 => IndexKind::Text,
-            4 => IndexKind::Time,
-            _ => return Err(DecodeError { what: "an index of an unknown kind" }),
-        };
-        indexes.push((field, kind));
-    }
-    let duration = Duration::from_micros;
-    let (default_ttl, terminal_ttl) = (reader.optional_u64()?.map(duration), reader.optional_u64()?.map(duration));
-    let (lease, attempts_max) = (duration(reader.u64()?), reader.u64()?);
-    let backoff = Backoff { first: duration(reader.u64()?), max: duration(reader.u64()?) };
-    let mut text = || Ok(reader.optional_text()?.map(str::to_owned));
-    let ready_order = text()?.map_or(ReadyOrder::Oldest, ReadyOrder::Field);
-    let (rescued_to, exhausted_to) = (text()?, text()?);
-    reader.no_members()?;
-    Ok(RecordType {
-        name,
-        state_field,
-        states,
-        completed,
-        failed,
-        indexes,
-        default_ttl,
-        terminal_ttl,
-        lease,
-        attempts_max,
-        backoff,
-        ready_order,
-        rescued_to,
-        exhausted_to,
-    })
-}
-
 /// A duration in µs.
 pub fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
@@ -343,15 +225,6 @@ pub fn micros(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_type_is_read_as_written() {
-        let mut definition = RecordType::task().named("mail").index("to", IndexKind::Text).sweep_to("r", "e");
-        definition.ready_order = ReadyOrder::Field("priority".into());
-        definition.default_ttl = Some(Duration::from_secs(9));
-        let declared = Declared::filled(7, definition, vec!["mail.".into(), "post.".into()]);
-        assert_eq!(decode_row(&encode_row(3, &declared)), Ok((3, declared)));
-    }
 
     #[test]
     fn the_longest_prefix_decides_and_numbers_are_not_given_twice() {

@@ -3,7 +3,7 @@
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
-use crate::command::act::{Act, Condition, unlisted};
+use crate::command::act::{Act, Condition, Open, unlisted};
 use crate::value::ValueRef;
 
 /// An operation on a cell.
@@ -54,6 +54,14 @@ impl<'bytes> Act<'bytes> for CellAct<'bytes> {
 
     fn grows(&self) -> bool {
         !matches!(self, CellAct::Delete)
+    }
+
+    fn open(&self, _: &str) -> Open {
+        match self {
+            CellAct::Init(_) | CellAct::Cas(None, _) => Open::Always,
+            CellAct::Set(_) => Open::IfAbsent,
+            CellAct::Cas(Some(_), _) | CellAct::Delete => Open::Never,
+        }
     }
 
     fn value_bytes(&self) -> usize {

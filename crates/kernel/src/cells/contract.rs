@@ -38,6 +38,10 @@ impl Contract for Cells {
         Ok(Head::decode(row)?.exists())
     }
 
+    fn is_there(applying: &Applying<'_>, cell: &ThingId<'_>) -> Result<bool, Halt> {
+        applying.state.get(&applying.keys.cell_head(cell))?.map_or(Ok(false), |row| Self::exists(&row))
+    }
+
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, cell: &ThingId<'_>, act: &CellAct<'_>) -> Outcome {
         let context = applying.cell_context(scope.of_space);
         let cells = &mut applying.cells();

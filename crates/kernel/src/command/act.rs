@@ -3,6 +3,19 @@
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
+/// Whether anybody may do something to an open name of a guarded group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// It changes what is there.
+    Never,
+    /// It creates the thing, if there is none.
+    IfAbsent,
+    /// It creates the thing or adds to it, whatever is there.
+    Always,
+    /// It shows by itself that it may, so its name need not be open.
+    Everywhere,
+}
+
 /// What an operation does to a thing of a contract.
 pub trait Act<'bytes>: Sized {
     /// The codes that its operations begin with. No other contract has one of them.
@@ -16,6 +29,9 @@ pub trait Act<'bytes>: Sized {
 
     /// Whether it makes the store larger. Freeing space, claiming jobs and finishing them does not.
     fn grows(&self) -> bool;
+
+    /// Whether anybody may do it to this name of a guarded group: create and append, and nothing else.
+    fn open(&self, name: &str) -> Open;
 
     /// The most bytes of one value that it writes.
     fn value_bytes(&self) -> usize;

@@ -48,6 +48,19 @@ impl Keys {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueType))
     }
 
+    /// The row of the guard of a prefix of group names.
+    pub fn catalogue_guard(&self, space: u32, prefix: &str) -> Key {
+        let mut key = self.shard_row(ShardKind::CatalogueGuard);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(prefix.as_bytes());
+        key
+    }
+
+    /// The rows of all guards.
+    pub fn catalogue_guards(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CatalogueGuard))
+    }
+
     /// How far the indexes of a record type are filled.
     pub fn index_fill(&self, space: u32, record_type: u32) -> Key {
         let mut key = self.shard_row(ShardKind::IndexFill);

@@ -64,9 +64,11 @@ pub(super) fn execute(
 ) -> Result<(), Halt> {
     applying.savepoint();
     applying.delivers = true;
+    applying.from_its_own_group = (message.space, message.branch) == (transact.space, transact.branch)
+        && transact::group_of(transact) == Some(message.source);
     // How long it may be was checked when it was sent.
     let tried = transact::try_transact(applying, transact, 0);
-    applying.delivers = false;
+    (applying.delivers, applying.from_its_own_group) = (false, false);
     let refused = tried?.is_err();
     if refused {
         applying.undo();

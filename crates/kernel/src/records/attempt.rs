@@ -3,11 +3,13 @@
 //! Touches: the record and its place in the schedule. Keeps: R2 and R4: only a claim starts an attempt, and only the
 //! live attempt can end itself; from outside, a rescue ends it when its lease has expired.
 
+use contract::guards::OWNER_RECORD;
 use contract::records::types::StateKind;
 use contract::{RecordRejection, RefusalReason, Rejection};
 use kv::Writer;
 use session::Halt;
 
+use super::held::already_held;
 use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
@@ -15,29 +17,45 @@ use super::sweep::{Sweep, sweep};
 use super::write::{open, remove, store, successor};
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
-use crate::catalogue::types::micros;
+use crate::catalogue::types::{OWNER_ID, micros};
 use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::Outcome;
 use crate::keys::ThingId;
 use crate::records::command::FieldPatch;
 
-/// Takes a record for a worker.
-pub(crate) fn claim(applying: &mut Applying<'_>, record: &ThingId<'_>, worker: &str, lease_us: Option<u64>) -> Outcome {
+/// Takes a record for a worker. The owner of a group is there as soon as it is claimed, and a claim that is forced takes it
+/// from whoever holds it.
+pub(crate) fn claim(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    worker: &str,
+    lease_us: Option<u64>,
+    force: bool,
+) -> Outcome {
     let opened = open(applying, record)?;
     let before = opened.row()?;
-    if before.numbers.deleted {
+    let begins_to_own = record.name == OWNER_RECORD && before.numbers.deleted;
+    if before.numbers.deleted && !begins_to_own {
         return Ok(Err(no_such_record(record)));
     }
-    let Some(declared) = applying.declared(record, &before) else {
+    let mut after = successor(applying, &before);
+    if begins_to_own {
+        after.numbers.record_type = OWNER_ID;
+        after.numbers.state = FIRST_STATE;
+    }
+    let Some(declared) = applying.declared(record, &after) else {
         return Ok(Err(Rejection::Record(RecordRejection::NoSuchType { name: record.name.to_owned() })));
     };
+    let kind = declared.kind(after.numbers.state);
+    if kind == StateKind::Held && !(force && declared.definition.never_ends()) {
+        return Ok(Err(already_held(applying, record, &before)?));
+    }
     let pausing = before.numbers.pauses_at(applying.call.stamp.wall_us);
-    if declared.kind(before.numbers.state) != StateKind::Ready || pausing {
+    if kind == StateKind::Terminal || pausing {
         let reason = if pausing { RefusalReason::Pausing } else { RefusalReason::NotReady };
         return Ok(Err(wrong_state(record, &before, declared, reason)));
     }
-    let mut after = successor(applying, &before);
     hold(applying, &mut after, declared, lease_us);
     after.numbers.state = declared.held();
     after.worker = Some(worker).filter(|worker| !worker.is_empty());
@@ -122,7 +140,9 @@ pub(crate) fn complete(
     fields: &[FieldPatch<'_>],
 ) -> Outcome {
     in_attempt(applying, record, attempt, Some(fields), |applying, before, mut after, declared| {
-        let completed = declared.completed();
+        let Some(completed) = declared.completed() else {
+            return Ok(Err(wrong_state(record, before, declared, RefusalReason::OwnerIsClaimed)));
+        };
         let is_held = declared.kind(after.numbers.state) == StateKind::Held;
         if !is_held && after.numbers.state != completed {
             // The state that the record has, and not the one that the refused operation would have given it.
@@ -176,10 +196,11 @@ fn end_attempt(
     declared: &Declared,
     reason: Reason,
 ) -> Outcome {
-    after.numbers.failures += 1;
+    after.numbers.failures = after.numbers.failures.saturating_add(1);
     let attempt = after.numbers.attempt;
-    if u64::from(after.numbers.failures) >= declared.definition.attempts_max {
-        if let Err(rejection) = move_to(applying, record, &mut after, declared, declared.failed(), By::Write) {
+    let spent = u64::from(after.numbers.failures) >= declared.definition.attempts_max;
+    if let Some(failed) = declared.failed().filter(|_| spent) {
+        if let Err(rejection) = move_to(applying, record, &mut after, declared, failed, By::Write) {
             return Ok(Err(rejection));
         }
         let version = store(applying, record, before, after, Reason::Exhausted)?;

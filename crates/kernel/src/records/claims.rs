@@ -7,15 +7,18 @@
 //! claim costs the same on average however many queues there are, and never holds up others for long.
 
 use contract::limits::QUEUE_DEPTH_MAX;
+use contract::{RecordRejection, Rejection};
 use session::Halt;
 
 use super::attempt;
 use super::lanes::{first_row, read_row};
 use super::queue::queue_of;
+use super::write::pass_over;
 use crate::answer::{Answer, OpOutcome};
 use crate::command::ClaimNext;
 use crate::context::Applying;
 use crate::damage;
+use crate::keys::ThingId;
 use crate::keys::queues::{QueueId, Ready, ReadyPlace};
 use crate::keys::things::OwnedId;
 
@@ -82,20 +85,22 @@ fn take(applying: &mut Applying<'_>, claim: &ClaimNext<'_>, corrections: &mut us
         let id = before.insert(id);
         let record = id.in_bucket(bucket);
         applying.savepoint();
-        let claimed = attempt::claim(applying, &record, claim.worker, claim.lease_us);
+        let claimed = take_one(applying, &record, claim, *corrections > 0);
         match applying.undo_if_damaged(claimed)? {
-            Ok(Ok(outcome)) => {
+            Ok(Taken::Claimed(outcome)) => {
                 if let OpOutcome::Claimed(claimed) = &outcome {
                     bytes += claimed.row.len();
                 }
                 outcomes.push(outcome);
                 *corrections += CORRECTIONS_PER_RECORD;
             }
-            // It expired while it was ready: the expiry is committed now, and it is no longer ready.
-            Ok(Err(contract::Rejection::Record(contract::RecordRejection::NoSuchRecord { .. }))) => {}
-            Ok(Err(rejection)) => {
-                return Err(Halt::Inconsistent(format!("R5: a ready record cannot be claimed: {rejection}")));
+            Ok(Taken::Expired) => {}
+            Ok(Taken::PassedOver) => *corrections -= 1,
+            Ok(Taken::Unfinished) if outcomes.is_empty() => {
+                outcomes.push(OpOutcome::Unfinished);
+                break;
             }
+            Ok(Taken::Unfinished) => break,
             // Nobody can read it, and it must not keep the others from being claimed.
             Err(damaged) if damaged.range.contains(&applying.keys.record(&record)) && *corrections > 0 => {
                 *corrections -= 1;
@@ -115,6 +120,38 @@ fn take(applying: &mut Applying<'_>, claim: &ClaimNext<'_>, corrections: &mut us
         }
     }
     Ok(Answer::Done { commit: applying.call.commit, outcomes })
+}
+
+/// What came of the attempt to take one record.
+enum Taken {
+    Claimed(OpOutcome),
+    /// It expired while it was ready: the expiry is committed now, and it is no longer ready.
+    Expired,
+    /// It cannot be claimed from a queue, and is in none any more. Whoever asks for it by name is told why.
+    PassedOver,
+    /// It would have to be passed over, and this claim has done enough.
+    Unfinished,
+}
+
+fn take_one(
+    applying: &mut Applying<'_>,
+    record: &ThingId<'_>,
+    claim: &ClaimNext<'_>,
+    may_pass_over: bool,
+) -> Result<Taken, Halt> {
+    // Only the owner of a guarded group claims what is in it, by name.
+    if !applying.is_guarded(record) {
+        match attempt::claim(applying, record, claim.worker, claim.lease_us, false)? {
+            Ok(outcome) => return Ok(Taken::Claimed(outcome)),
+            Err(Rejection::Record(RecordRejection::NoSuchRecord { .. })) => return Ok(Taken::Expired),
+            Err(_) => applying.undo(),
+        }
+    }
+    if !may_pass_over {
+        return Ok(Taken::Unfinished);
+    }
+    pass_over(applying, record)?;
+    Ok(Taken::PassedOver)
 }
 
 /// The first record of a queue and of the queues below it. Corrects the lanes on the way.

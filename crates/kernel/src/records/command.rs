@@ -1,9 +1,10 @@
 //! Operations on records, as encoded in a command; `docs/formats/entry.md`.
 
+use contract::guards::OWNER_RECORD;
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
-use crate::command::act::{Act, unless_empty};
+use crate::command::act::{Act, Open, unless_empty};
 use crate::command::count;
 use crate::value::ValueRef;
 
@@ -212,6 +213,20 @@ impl<'bytes> Act<'bytes> for RecordAct<'bytes> {
 
     fn decode(_: u8, reader: &mut Reader<'bytes>) -> Result<(&'bytes str, Self), DecodeError> {
         Ok((reader.text()?, Self::decode_act(reader)?))
+    }
+
+    fn open(&self, name: &str) -> Open {
+        match self {
+            // A claim is refused while another has it, and the others name their attempt.
+            RecordAct::Claim { .. } | RecordAct::Extend { .. } | RecordAct::Release { .. } if name == OWNER_RECORD => {
+                Open::Everywhere
+            }
+            RecordAct::Put { .. }
+            | RecordAct::Patch { must_exist: false, .. }
+            | RecordAct::Swap { expected: None, .. }
+            | RecordAct::Increment { .. } => Open::IfAbsent,
+            _ => Open::Never,
+        }
     }
 
     fn grows(&self) -> bool {

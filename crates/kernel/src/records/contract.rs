@@ -7,15 +7,15 @@ use session::Halt;
 use super::command::{RecordAct, RecordGuard, TtlArgument};
 use super::patch::no_such_record;
 use super::queue::ALL_QUEUES;
-use super::row::decode_numbers;
+use super::row::{Row, decode_numbers};
 use super::trim::RecordTrim;
-use super::{attempt, due, erase, fence, guard, owned, patch, trim, write};
+use super::{attempt, due, erase, fence, guard, held, owned, patch, trim, write};
 use crate::answer::OpOutcome;
 use crate::catalogue::{Catalogue, FilledType};
 use crate::changes::Reason;
 use crate::command::trim_step::TrimStep;
 use crate::context::Applying;
-use crate::contract::{Contract, DueWork, Outcome, OwnedThing};
+use crate::contract::{Contract, DueWork, Holding, Outcome, OwnedThing};
 use crate::keys::due::DueOf;
 use crate::keys::sessions::OwnedOf;
 use crate::keys::{Keys, Kind, ThingId};
@@ -45,9 +45,25 @@ impl Contract for Records {
         Ok(!decode_numbers(row)?.deleted)
     }
 
+    fn is_there(applying: &Applying<'_>, record: &ThingId<'_>) -> Result<bool, Halt> {
+        let row = write::peek(applying, record)?;
+        let wall_us = applying.call.stamp.wall_us;
+        row.map_or(Ok(false), |row| Ok(decode_numbers(&row)?.exists_at(wall_us)))
+    }
+
+    fn holding(applying: &Applying<'_>, record: &ThingId<'_>) -> Result<Option<Holding>, Halt> {
+        match write::peek(applying, record)? {
+            Some(bytes) => held::holding(applying, record, &Row::decode(&bytes)?),
+            None => Ok(None),
+        }
+    }
+
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, record: &ThingId<'_>, act: &RecordAct<'_>) -> Outcome {
         // Whether the transaction belongs to the live attempt of this record.
         let fenced = scope.fences.iter().any(|fence| fence.record == record.name);
+        if let Err(rejection) = held::check(applying, scope, record, act, fenced)? {
+            return Ok(Err(rejection));
+        }
         match act {
             RecordAct::Put { record_type, ttl, fields } => {
                 patch::put(applying, record, *record_type, *ttl, fields, fenced)
@@ -57,7 +73,7 @@ impl Contract for Records {
             RecordAct::Increment { field, by } => patch::increment(applying, record, field, *by),
             RecordAct::Delete => delete(applying, record),
             RecordAct::Touch { ttl } => touch(applying, record, *ttl),
-            RecordAct::Claim { worker, lease_us } => attempt::claim(applying, record, worker, *lease_us),
+            RecordAct::Claim { worker, lease_us } => attempt::claim(applying, record, worker, *lease_us, scope.force),
             RecordAct::Extend { attempt, lease_us } => attempt::extend(applying, record, *attempt, *lease_us),
             RecordAct::Release { attempt } => attempt::release(applying, record, *attempt),
             RecordAct::Complete { attempt, fields } => attempt::complete(applying, record, *attempt, fields),

@@ -23,6 +23,7 @@ pub(crate) mod fill;
 pub mod get;
 pub(crate) mod guard;
 mod guard_command;
+mod held;
 pub mod index;
 pub mod item;
 pub(crate) mod lane_rows;

@@ -14,10 +14,11 @@ const WRONG_KIND: u8 = 14;
 const CONFLICT: u8 = 15;
 const FIELD_CONFLICT: u8 = 17;
 const FENCED: u8 = 18;
+const HELD: u8 = 28;
 
 /// The codes that they begin with.
 pub(crate) const CODES: &[u8] =
-    &[NO_SUCH_RECORD, NO_SUCH_TYPE, WRONG_STATE, WRONG_KIND, CONFLICT, FIELD_CONFLICT, FENCED];
+    &[NO_SUCH_RECORD, NO_SUCH_TYPE, WRONG_STATE, WRONG_KIND, CONFLICT, FIELD_CONFLICT, FENCED, HELD];
 
 pub(crate) fn encode(writer: &mut Writer, rejection: &RecordRejection) {
     match rejection {
@@ -43,6 +44,10 @@ pub(crate) fn encode(writer: &mut Writer, rejection: &RecordRejection) {
         RecordRejection::Fenced { record, given, attempt, state, holder } => {
             writer.u8(FENCED).bytes(record.as_bytes()).u64(*given).u64(*attempt).bytes(state.as_bytes());
             writer.bytes(holder.as_deref().unwrap_or_default().as_bytes());
+        }
+        RecordRejection::Held { record, attempt, holder, until_ms } => {
+            writer.u8(HELD).bytes(record.as_bytes()).u64(*attempt);
+            writer.optional_text(holder.as_deref()).u64(*until_ms);
         }
         other => unreachable!("the kernel does not give this rejection: {other}"),
     }
@@ -73,6 +78,12 @@ pub(crate) fn decode(code: u8, reader: &mut Reader<'_>) -> Result<RecordRejectio
             attempt: reader.u64()?,
             state: reader.text()?.to_owned(),
             holder: Some(reader.text()?.to_owned()).filter(|holder| !holder.is_empty()),
+        },
+        HELD => RecordRejection::Held {
+            record: first,
+            attempt: reader.u64()?,
+            holder: reader.optional_text()?.map(str::to_owned),
+            until_ms: reader.u64()?,
         },
         _ => unlisted(code),
     })

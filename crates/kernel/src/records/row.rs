@@ -36,6 +36,8 @@ pub struct Numbers {
     pub deleted: bool,
     /// Whether it is in a ready state, but not to be claimed before `ready_us`.
     pub waiting: bool,
+    /// Whether only a claim by name takes it: it is in no queue.
+    pub by_name: bool,
     /// The number of claims.
     pub attempt: u64,
     /// The number of failed attempts.
@@ -68,6 +70,7 @@ impl Numbers {
             state: NO_STATE,
             deleted: true,
             waiting: false,
+            by_name: false,
             attempt,
             failures: 0,
             expires_us: 0,
@@ -164,6 +167,8 @@ const WAITING: u8 = 2;
 const HELD_IN_SESSION: u8 = 4;
 /// The session with which it ends follows the numbers.
 const ENDS_WITH_SESSION: u8 = 8;
+/// It is in no queue.
+const BY_NAME: u8 = 16;
 
 impl<'bytes> Row<'bytes> {
     /// A record that does not exist, whose counters continue from these.
@@ -178,7 +183,8 @@ impl<'bytes> Row<'bytes> {
         let flags = flag(numbers.deleted, DELETED)
             | flag(numbers.waiting, WAITING)
             | flag(numbers.holder_session != 0, HELD_IN_SESSION)
-            | flag(numbers.life_session != 0, ENDS_WITH_SESSION);
+            | flag(numbers.life_session != 0, ENDS_WITH_SESSION)
+            | flag(numbers.by_name, BY_NAME);
         writer.u8(FORMAT).u8(flags).u8(numbers.state).u32(numbers.record_type).u32(numbers.failures);
         writer.u64(numbers.version).u64(numbers.commit).u64(numbers.created_us).u64(numbers.updated_us);
         writer.u64(numbers.attempt).u64(numbers.expires_us).u64(numbers.expires_entry_us);
@@ -263,7 +269,7 @@ fn read_numbers(reader: &mut Reader<'_>) -> Result<Numbers, DecodeError> {
     reader.format(FORMAT)?;
     let flags = reader.u8()?;
     let (state, record_type, failures) = (reader.u8()?, reader.u32()?, reader.u32()?);
-    if flags & !(DELETED | WAITING | HELD_IN_SESSION | ENDS_WITH_SESSION) != 0 {
+    if flags & !(DELETED | WAITING | HELD_IN_SESSION | ENDS_WITH_SESSION | BY_NAME) != 0 {
         return Err(DecodeError { what: "an unknown flag" });
     }
     let mut numbers = Numbers {
@@ -275,6 +281,7 @@ fn read_numbers(reader: &mut Reader<'_>) -> Result<Numbers, DecodeError> {
         state,
         deleted: flags & DELETED != 0,
         waiting: flags & WAITING != 0,
+        by_name: flags & BY_NAME != 0,
         attempt: reader.u64()?,
         failures,
         expires_us: reader.u64()?,

@@ -41,7 +41,7 @@ pub(crate) fn move_to(
         (StateKind::Ready, StateKind::Held) if by != By::Claim => {
             return refused(RefusalReason::NotHeld);
         }
-        (StateKind::Ready, StateKind::Terminal) if target == declared.completed() => {
+        (StateKind::Ready, StateKind::Terminal) if Some(target) == declared.completed() => {
             return refused(RefusalReason::NotHeldToComplete);
         }
         (StateKind::Ready, StateKind::Held) => hold(applying, row, declared, None),

@@ -13,6 +13,7 @@ use super::owned;
 use super::queue::queue_of;
 use super::row::{Content, INLINE_BYTES_MAX, NO_STATE, Row, decode_numbers};
 use crate::catalogue::Declared;
+use crate::catalogue::types::OWNER_ID;
 use crate::changes::{Noted, Reason, Subject};
 use crate::context::Applying;
 use crate::counts::{CountOf, Counted};
@@ -133,8 +134,36 @@ pub(crate) fn rewrite(
     before: &Row<'_>,
     mut after: Row<'_>,
 ) -> Result<(), Halt> {
+    after.numbers.by_name = !after.numbers.deleted && is_claimed_by_name(applying, record, &after);
     update_derived(applying, record, before, &mut after)?;
     put_row(applying, record, before, &after);
+    Ok(())
+}
+
+/// Whether only a claim by name takes a record: an owner, and whatever is in a group that only its owner writes. A record
+/// that was passed over stays so until it is written.
+fn is_claimed_by_name(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> bool {
+    row.numbers.record_type == OWNER_ID || applying.is_guarded(record)
+}
+
+/// Whether a record in no queue can be claimed.
+fn is_free(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> bool {
+    let numbers = &row.numbers;
+    let ready = |declared: &Declared| declared.kind(numbers.state) == StateKind::Ready;
+    numbers.by_name && !numbers.deleted && !numbers.waiting && applying.declared(record, row).is_some_and(ready)
+}
+
+/// Takes a ready record out of its queue, for good: no claim of the next records can have it.
+pub(super) fn pass_over(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<(), Halt> {
+    let opened = open(applying, record)?;
+    let before = opened.row()?;
+    if before.numbers.deleted {
+        return Ok(());
+    }
+    let mut after = before.clone();
+    after.numbers.by_name = true;
+    update_derived(applying, record, &before, &mut after)?;
+    put_row(applying, record, &before, &after);
     Ok(())
 }
 
@@ -167,6 +196,9 @@ fn update_derived(
         if let Some((place, waiting)) = place_after {
             enter(applying, record, place, waiting)?;
         }
+    }
+    if is_free(applying, record, after) && !is_free(applying, record, before) {
+        applying.windows.note_freed(record);
     }
     let (old, new) = (before.numbers, &mut after.numbers);
     new.lease_entry_us =
@@ -283,6 +315,10 @@ fn move_entry(
 fn ready_place(applying: &Applying<'_>, record: &ThingId<'_>, row: &Row<'_>) -> Option<(ReadyPlace, bool)> {
     let declared = applying.declared(record, row)?;
     if row.numbers.deleted || declared.kind(row.numbers.state) != StateKind::Ready {
+        return None;
+    }
+    // A pause of one that is claimed by name ends like that of any other.
+    if row.numbers.by_name && !row.numbers.waiting {
         return None;
     }
     let order = match &declared.definition.ready_order {

@@ -5,7 +5,7 @@ use contract::runs::NewEvent;
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
-use crate::command::act::{Act, Condition, unless_empty};
+use crate::command::act::{Act, Condition, Open, unless_empty};
 
 /// An event, borrowed from the command that appends it or from its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,6 +223,14 @@ impl<'bytes> Act<'bytes> for RunAct<'bytes> {
 
     fn decode(_: u8, reader: &mut Reader<'bytes>) -> Result<(&'bytes str, Self), DecodeError> {
         Ok((reader.text()?, Self::decode_act(reader)?))
+    }
+
+    fn open(&self, _: &str) -> Open {
+        match self {
+            RunAct::Append(_) => Open::Always,
+            // A fork keeps the events of another run.
+            RunAct::Close | RunAct::Delete | RunAct::Fork { .. } => Open::Never,
+        }
     }
 
     fn grows(&self) -> bool {

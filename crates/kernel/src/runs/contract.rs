@@ -38,6 +38,10 @@ impl Contract for Runs {
         Ok(!RunHead::decode(row)?.deleted)
     }
 
+    fn is_there(applying: &Applying<'_>, run: &ThingId<'_>) -> Result<bool, Halt> {
+        applying.state.get(&applying.keys.run(run))?.map_or(Ok(false), |row| Self::exists(&row))
+    }
+
     fn act(applying: &mut Applying<'_>, _: &Scope<'_>, run: &ThingId<'_>, act: &RunAct<'_>) -> Outcome {
         match act {
             RunAct::Append(event) => append(applying, run, event),

@@ -10,9 +10,9 @@ use kv::{Key, KeyRange, Staging};
 use session::Halt;
 
 use super::window::{Entry, Window};
-use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::keys::queues::{QueueId, ReadyPlace};
+use crate::keys::{Keys, ThingId};
 
 /// Queues whose low ends are kept in memory: at least half as many, those that were claimed from last.
 const QUEUES_MAX: usize = 2_048;
@@ -30,6 +30,25 @@ pub struct ReadyQueue {
     pub branch: u32,
     /// Its name, which its records start with.
     pub name: String,
+}
+
+/// A record that can be claimed by name, as those who wait for it know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FreedRecord {
+    /// The space.
+    pub space: u32,
+    /// The branch.
+    pub branch: u32,
+    /// Its group and its name, each with an end that no name contains, so that none is the beginning of another.
+    pub name: String,
+}
+
+impl FreedRecord {
+    /// What those who wait for a record wait for.
+    pub fn of(record: &ThingId<'_>) -> Self {
+        let ThingId { space, branch, group, name, .. } = *record;
+        Self { space, branch, name: format!("{}\0{name}\0", group.unwrap_or(name)) }
+    }
 }
 
 impl From<QueueId<'_>> for ReadyQueue {
@@ -52,6 +71,10 @@ pub(crate) struct Windows {
     pub(crate) readied: Vec<ReadyQueue>,
     /// Those of the command at hand.
     noted_readied: Vec<ReadyQueue>,
+    /// The records in no queue that have become free in the entry at hand.
+    pub(crate) freed: Vec<FreedRecord>,
+    /// Those of the command at hand.
+    noted_freed: Vec<FreedRecord>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
 }
@@ -65,6 +88,8 @@ impl Default for Windows {
             cluster: Window::skipping_damage(),
             readied: Vec::new(),
             noted_readied: Vec::new(),
+            freed: Vec::new(),
+            noted_freed: Vec::new(),
             noted: Vec::new(),
         }
     }
@@ -121,6 +146,7 @@ impl Windows {
     pub(crate) fn undo(&mut self) {
         self.noted.clear();
         self.noted_readied.clear();
+        self.noted_freed.clear();
     }
 
     /// Forgets everything, because the store was changed in another way.
@@ -143,9 +169,15 @@ impl Windows {
         self.noted_readied.push(queue.into());
     }
 
+    /// Notes that a record that is in no queue can be claimed.
+    pub(crate) fn note_freed(&mut self, record: &ThingId<'_>) {
+        self.noted_freed.push(FreedRecord::of(record));
+    }
+
     /// The command is done: its changes hold.
     pub(crate) fn settle(&mut self) {
         self.readied.append(&mut self.noted_readied);
+        self.freed.append(&mut self.noted_freed);
         for (index, entry, is_added) in self.noted.drain(..) {
             let window = match &index {
                 Index::Ready(queue) => self.ready.get_mut(queue),

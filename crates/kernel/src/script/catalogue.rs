@@ -4,11 +4,12 @@
 //! space other       branch draft      drop draft      keep 2 versions      limit value_bytes_max 3
 //! declare NAME for PREFIX [lease 10s] [attempts 2] [pause 1s..4s] [ttl 10s] [end-ttl 5s] [order FIELD]
 //!     [index to:text,n:signed] [sweep RESCUED EXHAUSTED] [states new:ready,busy:held,done:terminal]
-//!     [and STATE:KIND] [completed STATE] [failed STATE] [state-field FIELD]
+//!     [guarded] [and STATE:KIND] [completed STATE] [failed STATE] [state-field FIELD]
 //! ```
 //!
 //! A declared type is like `task`, apart from what is said about it, but it keeps what is finished, and has no other indexes.
 
+use contract::guards::GroupGuard;
 use contract::records::types::{IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::{Limits, Retention};
 
@@ -42,6 +43,11 @@ impl Stage {
                 let record_type = Box::new(record_type(name, options));
                 CatalogueChange::DeclareType(TypeDeclaration { space, prefix: (*prefix).to_owned(), record_type })
             }
+            ["guard", prefix, options @ ..] => {
+                let open = parts(option(options, "open").unwrap_or_default(), ',').map(str::to_owned).collect();
+                CatalogueChange::SetGuard { space, prefix: (*prefix).to_owned(), guard: Some(GroupGuard { open }) }
+            }
+            ["unguard", prefix] => CatalogueChange::SetGuard { space, prefix: (*prefix).to_owned(), guard: None },
             other => panic!("what does {other:?} mean?"),
         };
         self.propose(&Body::Catalogue(change))
@@ -86,6 +92,7 @@ fn record_type(name: &str, options: &[&str]) -> RecordType {
     record_type.default_ttl = option(options, "ttl").map(duration);
     record_type.terminal_ttl = option(options, "end-ttl").map(duration);
     record_type.indexes.clear();
+    record_type.guarded = options.contains(&"guarded");
     if let Some(field) = option(options, "order") {
         record_type.ready_order = ReadyOrder::Field(field.to_owned());
     }

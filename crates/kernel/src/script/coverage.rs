@@ -94,29 +94,32 @@ pub(super) const WORD_OF_NEXT: &str = "next";
 
 /// Each word with exactly the answers that scripts get.
 const ANSWERS: &[(&str, &[&str])] = &[
-    ("init", &["written", "existing"]),
-    ("set", &["written", "SH-1002", "SH-1006"]),
-    ("cas", &["written", "SH-1003"]),
-    ("delete", &["written", "nothing"]),
-    ("put", &["written", "SH-1002", "SH-1006", "SH-1014", "SH-1015", "SH-1016", "SH-1018"]),
-    ("patch", &["written", "SH-1002", "SH-1015", "SH-1016"]),
-    ("update", &["written", "SH-1002", "SH-1013", "SH-1015", "SH-1016"]),
-    ("swap", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-1019"]),
-    ("incr", &["counted", "SH-1002", "SH-1016"]),
-    ("delete record", &["written", "nothing"]),
-    ("touch", &["written", "SH-1013", "SH-1018"]),
-    ("claim", &["claimed", "SH-1013", "SH-1014", "SH-1015"]),
-    ("extend", &["written", "SH-4002"]),
-    ("release", &["written", "SH-4002"]),
-    ("complete", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-4002"]),
-    ("fail", &["retried", "exhausted", "SH-1002", "SH-1015", "SH-1016", "SH-4002"]),
+    ("init", &["written", "existing", "SH-4003"]),
+    ("set", &["written", "SH-1002", "SH-1006", "SH-4003"]),
+    ("cas", &["written", "SH-1003", "SH-4003"]),
+    ("delete", &["written", "nothing", "SH-4003"]),
+    ("put", &["written", "SH-1002", "SH-1006", "SH-1014", "SH-1015", "SH-1016", "SH-1018", "SH-4003"]),
+    ("patch", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-4003"]),
+    ("update", &["written", "SH-1002", "SH-1013", "SH-1015", "SH-1016", "SH-4003"]),
+    ("swap", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-1019", "SH-4003"]),
+    ("incr", &["counted", "SH-1002", "SH-1016", "SH-4003"]),
+    ("delete record", &["written", "nothing", "SH-4003"]),
+    ("touch", &["written", "SH-1013", "SH-1018", "SH-4003"]),
+    ("claim", &["claimed", "SH-1013", "SH-1014", "SH-1015", "SH-1021", "SH-4003"]),
+    ("extend", &["written", "SH-4002", "SH-4003"]),
+    ("release", &["written", "SH-4002", "SH-4003"]),
+    ("complete", &["written", "SH-1002", "SH-1015", "SH-1016", "SH-4002", "SH-4003"]),
+    ("fail", &["retried", "exhausted", "SH-1002", "SH-1015", "SH-1016", "SH-4002", "SH-4003"]),
     ("next", &["claimed", "nothing", "unfinished", "SH-1006"]),
-    ("send", &["sent", "SH-1002", "SH-1018"]),
-    ("publish", &["sent", "SH-1002", "SH-1018"]),
-    ("append", &["appended", "known", "differs", "SH-1002", "SH-1006", "SH-3003", "SH-3004", "SH-3005", "SH-3006"]),
-    ("close", &["written", "SH-3002", "SH-3006"]),
-    ("delete run", &["written", "SH-3002", "SH-3006"]),
-    ("fork", &["written", "SH-1002", "SH-1007", "SH-3002", "SH-3003", "SH-3006"]),
+    ("send", &["sent", "SH-1002", "SH-1018", "SH-4003"]),
+    ("publish", &["sent", "SH-1002", "SH-1018", "SH-4003"]),
+    (
+        "append",
+        &["appended", "known", "differs", "SH-1002", "SH-1006", "SH-3003", "SH-3004", "SH-3005", "SH-3006", "SH-4003"],
+    ),
+    ("close", &["written", "SH-3002", "SH-3006", "SH-4003"]),
+    ("delete run", &["written", "SH-3002", "SH-3006", "SH-4003"]),
+    ("fork", &["written", "SH-1002", "SH-1007", "SH-3002", "SH-3003", "SH-3006", "SH-4003"]),
     ("cell absent", &["holds", "SH-1003"]),
     ("cell exists", &["holds", "SH-1003"]),
     ("cell is", &["holds", "SH-1003"]),
@@ -164,6 +167,7 @@ const SOURCES: &[&str] = &[
     include_str!("../runs/tests/projection.rs"),
     include_str!("../runs/tests/reads.rs"),
     include_str!("../runs/tests/steps.rs"),
+    include_str!("../transact/guarded/tests.rs"),
 ];
 
 #[test]
@@ -190,6 +194,13 @@ fn every_word_is_said_and_gets_each_of_its_answers() {
     assert!(unforeseen.is_empty(), "the table does not promise these answers: {unforeseen:?}");
     for outcome in OUTCOMES.iter().filter(|outcome| !NOT_OF_OPS.contains(outcome)) {
         assert!(ANSWERS.iter().any(|(_, answers)| answers.contains(outcome)), "nothing is answered with {outcome:?}");
+    }
+}
+
+impl Stage {
+    /// The words of all operations that scripts can say.
+    pub(crate) fn words_of_ops() -> Vec<&'static str> {
+        OPS.iter().copied().filter(|word| !WITHOUT_SCRIPTS.contains(word)).collect()
     }
 }
 

@@ -10,8 +10,9 @@
 //! keep all, keep none, keep 2 versions, keep 10s     limit value_bytes_max 3           walk      forget
 //! fill TYPE (one step)
 //! branch draft      drop draft       on draft        space other      in space other
-//! in g [fence a #1] [if GUARD, GUARD]: OP, OP        in no group: OP, OP
-//! send [after 10s] in h [fence a #1] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]
+//! guard PREFIX [open NAME,NAME]     unguard PREFIX
+//! in g [fence a #1, owned #1, force] [if GUARD, GUARD]: OP, OP       in no group: OP, OP
+//! send [after 10s] in h [fence a #1, owned #1, force] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]
 //! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs
 //! ```
 //!

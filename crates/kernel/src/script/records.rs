@@ -4,6 +4,7 @@
 //! put a [as TYPE] [ttl 10s, ttl keep, ttl session] f=1 g=text     patch a f=1 g=none       update a f=1 (must exist)
 //! swap a FIELD OLD NEW (none: absent)     incr a FIELD 2          touch a 10s, touch a forever, touch a keep
 //! delete record a   claim a [by WORKER] [for 10s]                 next PREFIX [2] [by WORKER] [for 10s] (*: all queues)
+//! own [by WORKER] [for 10s], keep-owning #1 [for 10s], disown #1 (the group that it is in)
 //! extend a #1 [for 10s]     step a #1 f=1     release a #1        complete a #1 f=1        fail a #1 f=1
 //! read a            field a FIELD             oldest 5
 //! scan PREFIX [of TYPE] [where f = 1 and g in 1|2 and h exists] [limit 2] [examine 3] [more], scan g/PREFIX
@@ -14,6 +15,8 @@
 
 mod reads;
 
+use contract::guards::OWNER_RECORD;
+
 use super::Stage;
 use super::words::{fields, number, option, optional_value, time_us};
 use crate::command::{Body, ClaimNext, Guard, Op, RecordAct, RecordGuard};
@@ -21,6 +24,9 @@ use crate::records::command::TtlArgument;
 
 pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
     let (name, act) = match words {
+        ["own", rest @ ..] => return op(&[&["claim", OWNER_RECORD], rest].concat()),
+        ["keep-owning", rest @ ..] => return op(&[&["extend", OWNER_RECORD], rest].concat()),
+        ["disown", attempt] => return op(&["release", OWNER_RECORD, attempt]),
         ["put", name, rest @ ..] => {
             let fields = fields(rest).into_iter().map(|(field, value)| (field, value.unwrap())).collect();
             let ttl = option(rest, "ttl").map_or(TtlArgument::Persist, ttl);

@@ -65,6 +65,11 @@ impl Stage {
         answers.filter(|answer| !answer.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
+    /// What the last statement was answered with.
+    pub(crate) fn last_answer(&self) -> &str {
+        self.said.last().map_or("", |(_, answer)| answer)
+    }
+
     /// Each statement with its answer, for a person who looks for the difference.
     pub(super) fn protocol(&self) -> String {
         self.said.iter().map(|(statement, answer)| format!("{statement}\n    -> {answer}\n")).collect()

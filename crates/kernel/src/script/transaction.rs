@@ -1,5 +1,7 @@
 //! Transactions: one operation by itself, or several with guards and a fence.
 
+use contract::guards::OWNER_RECORD;
+
 use super::words::{group_and_name, number, parts};
 use super::{cells, messages, records, runs};
 use crate::command::{Body, Fence, Guard, Op, Transact};
@@ -54,7 +56,7 @@ impl Stage {
     }
 }
 
-/// Reads `in g [fence a #1] [if GUARDS]: OPS`.
+/// Reads `in g [fence a #1, owned #1, force] [if GUARDS]: OPS`.
 pub(super) fn transaction<'text>(scope: Scope, text: &'text str, separators: &Separators) -> Transact<'text> {
     let Separators { head_and_ops, list } = *separators;
     // A name may contain a colon, so the one that counts is followed by a space.
@@ -67,9 +69,11 @@ pub(super) fn transaction<'text>(scope: Scope, text: &'text str, separators: &Se
         ["in", group, fence @ ..] => (Some(*group), fence),
         other => panic!("where is {other:?}?"),
     };
-    let fence = match fence {
-        [] => None,
-        ["fence", record, attempt] => Some(Fence { record, attempt: number(attempt) }),
+    let (fence, force) = match fence {
+        [] => (None, false),
+        ["force"] => (None, true),
+        ["fence", record, attempt] => (Some(Fence { record, attempt: number(attempt) }), false),
+        ["owned", attempt] => (Some(Fence { record: OWNER_RECORD, attempt: number(attempt) }), false),
         other => panic!("no such fence: {other:?}"),
     };
     let read_op = |part: &'text str| {
@@ -79,7 +83,7 @@ pub(super) fn transaction<'text>(scope: Scope, text: &'text str, separators: &Se
     let guards = parts(guards, list).map(guard).collect();
     let ops = parts(ops, list).map(read_op).collect();
     let Scope { space, branch } = scope;
-    Transact { fences: fence.into_iter().collect(), guards, ..Transact::new(space, branch, group, ops) }
+    Transact { fences: fence.into_iter().collect(), force, guards, ..Transact::new(space, branch, group, ops) }
 }
 
 /// An operation; `text` is the whole of it, for a transaction that it sends.

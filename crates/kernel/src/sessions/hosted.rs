@@ -17,6 +17,7 @@ use crate::command::hosted::HostedCommand;
 use crate::context::Applying;
 use crate::keys::sessions::HostedId;
 use crate::transact::check_scope;
+use crate::transact::guarded::check_machine;
 use crate::transact::scope::Scope;
 
 /// Applies a command to a user's machine.
@@ -41,7 +42,10 @@ pub(crate) fn apply(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
         Err(rejection) => return Ok(Answer::Rejected(rejection)),
     };
     let checked = match Scope::of_machine(applying.catalogue, applying.keys, &command) {
-        Ok(scope) => check_scope(applying, &scope)?,
+        Ok(scope) => match check_scope(applying, &scope)? {
+            Ok(()) => check_machine(applying, &scope, command.group)?,
+            refused => refused,
+        },
         Err(rejection) => Err(rejection),
     };
     if let Err(rejection) = checked {

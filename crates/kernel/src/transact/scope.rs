@@ -17,6 +17,8 @@ pub(crate) struct Scope<'transact> {
     pub(crate) branch: u32,
     pub(crate) group: Option<&'transact str>,
     pub(crate) fences: &'transact [Fence<'transact>],
+    /// Whether it writes what only the holder of an attempt may write.
+    pub(crate) force: bool,
 }
 
 impl<'transact> Scope<'transact> {
@@ -26,9 +28,8 @@ impl<'transact> Scope<'transact> {
         keys: Keys,
         transact: &'transact Transact<'transact>,
     ) -> Result<Self, Rejection> {
-        let Transact { space, branch, group, .. } = *transact;
-        let fences = &transact.fences;
-        Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fences })
+        let Transact { space, branch, group, ref fences, force, .. } = *transact;
+        Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fences, force })
     }
 
     /// That of a command for a user's machine, if its space exists.
@@ -37,9 +38,9 @@ impl<'transact> Scope<'transact> {
         keys: Keys,
         command: &'transact HostedCommand<'transact>,
     ) -> Result<Self, Rejection> {
-        let HostedCommand { space, branch, ref fences, .. } = *command;
+        let HostedCommand { space, branch, ref fences, force, .. } = *command;
         let (of_space, group) = (catalogue.space(space)?, Some(command.group));
-        Ok(Self { catalogue, keys, space, of_space, branch, group, fences })
+        Ok(Self { catalogue, keys, space, of_space, branch, group, fences, force })
     }
 
     /// The thing of this name in the group.

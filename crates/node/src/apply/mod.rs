@@ -55,6 +55,8 @@ pub(crate) struct Notified {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) waiters: Arc<Waiters>,
+    /// Those who wait for one record, by its name.
+    pub(crate) named_waiters: Arc<Waiters>,
     pub(crate) keeper: Arc<Keeper>,
 }
 
@@ -66,6 +68,7 @@ impl Notified {
             agenda: Arc::default(),
             outbox: Arc::default(),
             waiters: Arc::default(),
+            named_waiters: Arc::default(),
             keeper: Arc::default(),
         }
     }
@@ -198,6 +201,8 @@ impl ApplyLoop {
         self.notified
             .waiters
             .ready(effects.readied.iter().map(|queue| ((queue.space, queue.branch), queue.name.as_str())));
+        let freed = effects.freed.iter().map(|freed| ((freed.space, freed.branch), freed.name.as_str()));
+        self.notified.named_waiters.ready(freed);
         self.notified.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
         if effects.publishes {
             self.notified.outbox.wake();

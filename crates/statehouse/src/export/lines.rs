@@ -64,12 +64,17 @@ fn limits(limits: &Limits) -> Line {
 pub(super) fn space(number: u32, space: &Space) -> Line {
     let branches = space.branches().filter(|(_, branch)| !branch.deleted);
     let branches = branches.map(|(number, branch)| Line::object().text("name", &branch.name).number("number", number));
-    Line::new(kinds::SPACE)
+    let line = Line::new(kinds::SPACE)
         .text("name", &space.name)
         .number("number", number)
         .number("versions_max", space.retention.versions_max)
         .number("age_us_max", space.retention.age_us_max)
-        .list("branches", branches)
+        .list("branches", branches);
+    let guards = space.guards.iter().map(|(prefix, guard)| {
+        Line::object().text("prefix", prefix).texts("open", guard.open.iter().map(String::as_str))
+    });
+    // Younger than the format: absent, there are none.
+    if space.guards.iter().next().is_none() { line } else { line.list("guards", guards) }
 }
 
 pub(super) fn machine(number: u16, version: u16) -> Line {

@@ -1,5 +1,6 @@
 //! The first lines of an export: the header, and the catalogue.
 
+use contract::guards::GroupGuard;
 use contract::{Limits, Retention};
 use kernel::catalogue::assemble::Numbers;
 use kernel::{Applied, Buckets, Catalogue};
@@ -89,6 +90,11 @@ pub(super) fn space(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), W
     catalogue.put_space(number, name, retention)?;
     for branch in line.objects("branches")? {
         catalogue.put_branch(number, branch.number("number")?, branch.text("name")?)?;
+    }
+    if line.has("guards") {
+        for guard in line.objects("guards")? {
+            catalogue.put_guard(number, guard.text("prefix")?, &GroupGuard { open: guard.texts("open")? })?;
+        }
     }
     Ok(())
 }

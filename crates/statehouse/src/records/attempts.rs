@@ -328,7 +328,7 @@ pub(crate) fn fence(claimed: &Claimed) -> Fence<'_> {
     Fence { record: &claimed.name, attempt: claimed.attempt }
 }
 
-fn check_worker(worker: &str) -> Result<(), Rejection> {
+pub(super) fn check_worker(worker: &str) -> Result<(), Rejection> {
     Rejection::check_limit("worker_bytes_max", WORKER_BYTES_MAX, worker.len())
 }
 
@@ -360,7 +360,7 @@ fn read_claimed(answer: Answer, catalogue: &Catalogue) -> Result<Option<Vec<Clai
     }
 }
 
-fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
+pub(super) fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
     let ClaimedOutcome { name, group, space, stamp, row } = claimed;
     let id = ThingId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
     let record = whole_record(&row, &id, catalogue, stamp).map_err(|halt| from_halt(&halt))?;

@@ -74,6 +74,7 @@ fn record_type(space: &Space, declared: &Declared) -> Line {
         .text_if("ready_order", order)
         .text_if("rescued_to", definition.rescued_to.as_deref())
         .text_if("exhausted_to", definition.exhausted_to.as_deref())
+        .flag("guarded", definition.guarded)
 }
 
 fn record(catalogue: &Catalogue, line: Line, id: &OwnedId, row: &Row<'_>) -> Line {

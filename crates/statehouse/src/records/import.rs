@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use contract::Value;
+use contract::guards::OWNER_RECORD;
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 use kernel::catalogue::Declared;
+use kernel::catalogue::types::OWNER_ID;
 use kernel::portable::{Builder, Item};
 use kernel::records::item::RecordItem;
 use kernel::records::row::{Content, FieldRow, NO_STATE, Numbers, Row};
@@ -40,7 +42,11 @@ fn record(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         None => None,
         Some(name) => {
             let space = builder.catalogue().space(id.space).map_err(|rejection| rejection.to_string())?;
-            Some(space.types.named(name).ok_or_else(|| format!("there is no type {name:?}"))?)
+            let found = match id.name.as_str() {
+                OWNER_RECORD => space.types.get(OWNER_ID),
+                _ => space.types.named(name),
+            };
+            Some(found.ok_or_else(|| format!("there is no type {name:?}"))?)
         }
     };
     let state = match (declared, line.text_if("state")?) {
@@ -59,6 +65,8 @@ fn record(builder: &mut Builder<'_>, line: Object<'_>) -> Result<(), Unput> {
         state,
         deleted: line.flag("deleted")?,
         waiting: line.flag("waiting")?,
+        // It follows from the guards of the space.
+        by_name: false,
         attempt: line.number_or_zero("attempt")?,
         failures: line.number_or_zero("failures")?,
         expires_us: line.number_or_zero("expires_us")?,
@@ -125,6 +133,7 @@ fn record_type(catalogue: &mut Catalogue, line: Object<'_>) -> Result<(), Wrong>
         ready_order: line.string_if("ready_order")?.map_or(ReadyOrder::Oldest, ReadyOrder::Field),
         rescued_to: line.string_if("rescued_to")?,
         exhausted_to: line.string_if("exhausted_to")?,
+        guarded: line.flag("guarded")?,
     };
     let declared = Declared::filled(line.number("number")?, definition, line.texts("prefixes")?);
     Ok(catalogue.put_type(space, declared)?)

@@ -1,11 +1,13 @@
 //! Records: the handle on job state, and each of its operations.
 
 mod attempts;
+pub(crate) mod authority;
 pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
 pub(crate) mod import;
 mod overview;
+pub(crate) mod owned_group;
 mod portable;
 mod reads;
 mod transaction;

@@ -95,7 +95,9 @@ pub(super) fn submit<T>(
         let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());
         envelope.encode(&mut writer);
-        HostedCommand::new(ids.space, group, body).encode(&mut writer);
+        scope.authority.check(scope)?;
+        let (branch, fences, force) = (ids.branch, scope.authority.fences().collect(), scope.authority.force);
+        HostedCommand { branch, fences, force, ..HostedCommand::new(ids.space, group, body) }.encode(&mut writer);
         let pending = scope.shard.access.submit(writer.finish(), Decode::Contracts(decode));
         Ok::<_, Error>(pending.of_request(request))
     };

@@ -35,6 +35,7 @@ pub use node::sessions::keeper::LifeState;
 pub use portable::PortableSessions;
 pub use session::Session;
 
+use crate::Authority;
 use crate::admission::Scope;
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
@@ -167,7 +168,7 @@ impl Sessions {
         let numbers = Numbers::exactly(request, lowest_pending);
         let session = Some(InSession { session: session.session, numbers });
         let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
-        Ok(Space { scope: Scope { shard, space: space.into(), branch, session } })
+        Ok(Space { scope: Scope { shard, space: space.into(), branch, session, authority: Authority::default() } })
     }
 
     /// The deliveries to a remote client's session; see [`Session::deliveries`].

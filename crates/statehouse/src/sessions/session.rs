@@ -11,6 +11,7 @@ use node::shard::Shard;
 use super::Sessions;
 use super::deliveries::Deliveries;
 use super::hosted::MachineHandle;
+use crate::Authority;
 use crate::admission::Scope;
 use crate::group::Group;
 use crate::house::Space;
@@ -76,7 +77,15 @@ impl Session {
 
     fn space_with(&self, name: &str, session: InSession) -> Space {
         let shard = self.shard.clone();
-        Space { scope: Scope { shard, space: name.into(), branch: MAIN_BRANCH.into(), session: Some(session) } }
+        Space {
+            scope: Scope {
+                shard,
+                space: name.into(),
+                branch: MAIN_BRANCH.into(),
+                session: Some(session),
+                authority: Authority::default(),
+            },
+        }
     }
 
     /// The space `default` for one request with a number chosen by the client. A repeated number gets the same answer.

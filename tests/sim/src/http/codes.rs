@@ -21,6 +21,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1004", "crates/statehouse/tests/transactions.rs", "two_groups_in_one_transaction_are_refused_with_what_to_do"),
     ("SH-1009", "crates/kernel/tests/catalogue_behind.rs", "a_command_that_was_checked_against_a_newer_catalogue"),
     ("SH-1020", "crates/kernel/src/kernel/tests.rs", "a_thing_is_written_by_the_shard_that_owns_its_bucket"),
+    ("SH-1022", "crates/kernel/src/transact/guarded/tests.rs", "SH-1022"),
+    ("SH-4003", "crates/kernel/src/transact/guarded/tests.rs", "SH-4003"),
     ("SH-2008", "crates/node/src/tenure.rs", "it_holds_until_its_end_and_not_at_it"),
     ("SH-1011", "crates/statehouse/tests/transactions.rs", "limits_on_writes_reads_and_age_are_named"),
     ("SH-1012", "crates/statehouse/tests/seed.rs", "the_seed_commands_give_the_seed_outputs_with_and_without"),
@@ -165,8 +167,10 @@ impl Codes<'_> {
         self.refused("SH-1014", 404, Request::post("/v1/claims").body(r#"{"name":"codes"}"#));
         self.sent(Request::put("/v1/records/codes.job").body(r#"{"type":"task","fields":{}}"#));
         self.sent(Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w1"}"#));
-        self.refused("SH-1015", 409, Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w2"}"#));
+        self.refused("SH-1021", 409, Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w2"}"#));
         self.refused("SH-4002", 409, Request::post("/v1/records/codes.job/complete").body(r#"{"attempt":7}"#));
+        self.sent(Request::post("/v1/records/codes.job/complete").body(r#"{"attempt":1}"#));
+        self.refused("SH-1015", 409, Request::post("/v1/claims").body(r#"{"name":"codes.job","worker":"w2"}"#));
     }
 
     fn runs(&mut self) {

@@ -19,7 +19,7 @@ fn only_a_ready_record_of_a_type_can_be_claimed() {
          fail jobs.1 #1; claim jobs.1; read jobs.1; delete record jobs.1; claim jobs.1",
         "#2; there is no record \"jobs.1\" [SH-1013]; a v1; \
          \"a\" is not a record type of this space, or the record has no type [SH-1014]; jobs.1 v1; jobs.1 #1; \
-         record \"jobs.1\" is claimed: it is not ready to be claimed [SH-1015]; jobs.1 v3 again in 1s; \
+         record \"jobs.1\" cannot be claimed yet: attempt 1 is held by \"v\" until 1970-01-01T00:05:00Z [SH-1021]; jobs.1 v3 again in 1s; \
          record \"jobs.1\" is pending: its pause after a failure is not over yet [SH-1015]; \
          job pending v3 #1 1 failed again in 1s; jobs.1 v4; there is no record \"jobs.1\" [SH-1013]",
     );

@@ -131,6 +131,7 @@ impl Reference {
             }
             CatalogueChange::SetLimits(limits) => self.limits = *limits,
             CatalogueChange::RegisterMachine { .. } => {}
+            CatalogueChange::SetGuard { .. } => unreachable!("the workload sets no guards"),
         }
         self.revision += 1;
         Ok(assigned.map(|number| Outcome::Is(OpOutcome::Assigned(number))).into_iter().collect())

@@ -1,0 +1,19 @@
+//! The level of behaviour of a shard is raised by its owner, by a command.
+
+use contract::Error;
+use kernel::{Answer, Body, LEVEL};
+
+use crate::access::Access;
+
+/// Raises the level to that of this release. Releases before it refuse the shard by name from then on.
+pub(crate) fn raise_level(access: &Access) -> Result<(), Error> {
+    let catalogue = access.catalogue();
+    if catalogue.level >= LEVEL {
+        return Ok(());
+    }
+    let raised = access.propose(&catalogue, &Body::Level(LEVEL), |answer| match answer {
+        Answer::Done { .. } => Ok(()),
+        Answer::Rejected(rejection) => Err(rejection.into()),
+    });
+    raised.wait()
+}

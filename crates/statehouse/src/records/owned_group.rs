@@ -1,0 +1,192 @@
+//! Owning a group: one writer at a time, and a handle whose every write proves that it is the one.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::ops::Deref;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use contract::guards::OWNER_RECORD;
+use contract::records::{Claimed, Holder};
+use contract::{Error, RecordRejection, Rejection, names};
+use kernel::catalogue::types::micros;
+use kernel::records::get::ViewRecords;
+use kernel::{Body, FreedRecord, Op, OpOutcome, RecordAct, Transact};
+use node::error::{from_halt, unexpected_answer};
+use node::pending::Pending;
+use node::sessions::requests::InSession;
+use waiting::{Wanted, block_on};
+
+use crate::Authority;
+use crate::admission::Scope;
+use crate::commit::{outcome, written};
+use crate::group::Group;
+
+use super::attempts::{ClaimOptions, check_worker, from_outcome};
+
+/// A group that this handle owns, until it is released or lost.
+///
+/// Whatever is written through it carries the fence of its attempt, so it changes nothing once another has the group. In a
+/// [guarded](crate::Space::set_guard) group nobody else can write at all.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::guards::GroupGuard;
+/// use statehouse::records::ClaimOptions;
+/// house.space("default").set_guard("agents.", GroupGuard::new().open("inbox"))?;
+/// let agent = house.group("agents.7");
+/// let owned = agent.own(&ClaimOptions::worker("w1"))?;
+/// owned.cells().set("step", 1)?;
+/// // Whoever forgot to own it, and whoever lost it, is refused.
+/// assert_eq!(agent.cells().set("step", 2).unwrap_err().code(), "SH-4003");
+/// let next = agent.forced().own(&ClaimOptions::worker("w2"))?;
+/// assert_eq!(owned.cells().set("step", 2).unwrap_err().code(), "SH-4002");
+/// assert!(owned.is_lost()? && !next.is_lost()?);
+/// next.cells().set("step", 2)?;
+/// // What the guard opens takes new things from anybody.
+/// agent.cells().set("inbox.1", "hello")?;
+/// next.release()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct OwnedGroup {
+    group: Group,
+    attempt: u64,
+}
+
+/// The group, whose writes through this handle carry the fence.
+impl Deref for OwnedGroup {
+    type Target = Group;
+
+    fn deref(&self) -> &Group {
+        &self.group
+    }
+}
+
+impl OwnedGroup {
+    /// The attempt by which it is owned. It only rises: whoever has a higher one owned the group later.
+    pub fn attempt(&self) -> u64 {
+        self.attempt
+    }
+
+    /// Whether another owns the group now, or nobody does.
+    pub fn is_lost(&self) -> Result<bool, Error> {
+        let scope = &self.group.scope;
+        match scope.authority.check(scope) {
+            Ok(()) => Ok(false),
+            Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => Ok(true),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Owns the group for so long from now on, or for the lease of 30 s.
+    pub fn extend(&self, lease: Option<Duration>) -> Result<(), Error> {
+        let act = RecordAct::Extend { attempt: self.attempt, lease_us: lease.map(micros) };
+        self.group.of_owner(act, written).map(|_| ())
+    }
+
+    /// Gives the group up: the next one can own it at once.
+    pub fn release(self) -> Result<(), Error> {
+        self.group.of_owner(RecordAct::Release { attempt: self.attempt }, written).map(|_| ())
+    }
+}
+
+impl Group {
+    /// Owns the group: one claim at a time does. If another has it, waits as long as `options` say, and is refused
+    /// with [`RecordRejection::Held`] after that. Those who wait get it one after the other.
+    pub fn own(&self, options: &ClaimOptions) -> Result<OwnedGroup, Error> {
+        let clock = self.scope.shard.clock();
+        let until_us = clock.monotonic_us().saturating_add(micros(options.wait));
+        let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
+        let time_over = Cell::new(options.wait.is_zero());
+        let over = poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending });
+        block_on(self.own_until(options, over), left, &time_over)
+    }
+
+    /// [`own`](Self::own) without blocking, for any runtime: waits until `time_over`, whatever `options` say.
+    pub async fn own_until(
+        &self,
+        options: &ClaimOptions,
+        time_over: impl Future<Output = ()>,
+    ) -> Result<OwnedGroup, Error> {
+        let shard = &self.scope.shard;
+        // A numbered request is executed once: what it was answered stays its answer.
+        let is_executed_once = self.scope.session.as_ref().and_then(InSession::request).is_some();
+        let mut time_over = pin!(time_over);
+        loop {
+            // It joins before it looks, so that the group does not become free unseen in between.
+            let place = shard.named_waiters.join(self.waited_for()?);
+            // What is held in the view is not asked for: a thousand that wait would be a thousand commands.
+            if self.scope.authority.force || self.owner()?.is_none() {
+                match self.claim_owner(options).await {
+                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. }))) if !is_executed_once => {}
+                    other => return other.map(|claimed| self.owned_by(&claimed)),
+                }
+            }
+            let Some(mut place) = place else {
+                return self.claim_owner(options).await.map(|claimed| self.owned_by(&claimed));
+            };
+            if !place.turn(time_over.as_mut()).await {
+                // It may just have been chosen: a free group must not be left lying.
+                drop(place);
+                return self.claim_owner(options).await.map(|claimed| self.owned_by(&claimed));
+            }
+        }
+    }
+
+    /// Who owns the group now, if anybody does.
+    pub fn owner(&self) -> Result<Option<Holder>, Error> {
+        names::check_group(&self.name)?;
+        let (view, catalogue, ids) = self.scope.view()?;
+        let owner = catalogue.thing(ids.space, ids.branch, Some(&self.name), OWNER_RECORD)?;
+        let read = || ViewRecords::new(&*view, ids.keys, &catalogue)?.get(&owner);
+        Ok(read().map_err(|halt| from_halt(&halt))?.and_then(|record| record.holder))
+    }
+
+    /// The group, whose writes through this handle are forced: they need no fence where a group or a type is guarded, and
+    /// [`own`](Self::own) takes the group from whoever has it.
+    pub fn forced(&self) -> Group {
+        let authority = Authority { owner: None, force: true };
+        Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() }
+    }
+
+    fn owned_by(&self, claimed: &Claimed) -> OwnedGroup {
+        let authority = Authority { owner: Some((self.name.clone(), claimed.attempt)), force: false };
+        let group = Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() };
+        OwnedGroup { group, attempt: claimed.attempt }
+    }
+
+    fn waited_for(&self) -> Result<Wanted, Error> {
+        names::check_group(&self.name)?;
+        let (catalogue, ids) = self.scope.current()?;
+        let owner = catalogue.thing(ids.space, ids.branch, Some(&self.name), OWNER_RECORD)?;
+        Ok(Wanted { scope: (ids.space, ids.branch), prefix: FreedRecord::of(&owner).name })
+    }
+
+    fn claim_owner(&self, options: &ClaimOptions) -> Pending<Claimed> {
+        if let Err(rejection) = check_worker(&options.worker) {
+            return Pending::refused(rejection);
+        }
+        let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease.map(micros) };
+        let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
+            (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
+            other => Err(unexpected_answer("a claim of a group", &other)),
+        });
+        let (catalogue, ids) = match self.scope.current() {
+            Ok(current) => current,
+            Err(error) => return Pending::refused(error),
+        };
+        let ops = vec![Op::Record(OWNER_RECORD, act)];
+        let transact = Transact::new(ids.space, ids.branch, Some(&self.name), ops);
+        self.scope.propose_read_by(&catalogue, &Body::Transact(transact), decode)
+    }
+
+    /// Does something to the owner of the group.
+    fn of_owner<T>(&self, act: RecordAct<'_>, decode: fn(kernel::Answer) -> Result<T, Error>) -> Result<T, Error> {
+        let (catalogue, ids) = self.scope.current()?;
+        let ops = vec![Op::Record(OWNER_RECORD, act)];
+        let transact = Transact::new(ids.space, ids.branch, Some(&self.name), ops);
+        self.scope.propose(&catalogue, &Body::Transact(transact), decode).wait()
+    }
+}

@@ -1,0 +1,165 @@
+//! One writer: groups that only their owner writes, handles that are lost, and those who wait for a group.
+
+mod held;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use held::{eventually, house};
+use statehouse::guards::GroupGuard;
+use statehouse::records::{ClaimOptions, Put, RecordType};
+use statehouse::runs::NewEvent;
+use statehouse::{Error, Json, RecordRejection, Rejection, Statehouse, Value, export, import};
+
+fn worker(name: &str) -> ClaimOptions {
+    ClaimOptions::worker(name).lease(Duration::from_secs(10))
+}
+
+fn code<T>(answer: Result<T, Error>) -> &'static str {
+    answer.err().map_or("done", |error| error.code())
+}
+
+fn guard(house: &Statehouse) {
+    house.space("default").set_guard("agents.", GroupGuard::new().open("inbox")).expect("a guard");
+}
+
+fn event(key: &str) -> NewEvent {
+    NewEvent::new("Progress", key, "2026-02-11T10:00:00Z", Json::new("{}").expect("JSON"))
+}
+
+#[test]
+fn every_kind_of_write_goes_through_an_owned_group_and_not_beside_it() {
+    let (_directory, _, house) = house();
+    guard(&house);
+    let agent = house.group("agents.7");
+    let owned = agent.own(&worker("w")).expect("own");
+    for (group, expected) in [(&agent, "SH-4003"), (&*owned, "done"), (&agent.forced(), "done")] {
+        assert_eq!(code(group.cells().set("a", 1)), expected);
+        assert_eq!(code(group.records().put("a", [("n", 1)], Put::typed("task"))), expected);
+        assert_eq!(code(group.records().set_field("a", "n", 2)), expected);
+        assert_eq!(code(group.runs().append("a", &event("one"))), expected);
+        assert_eq!(code(group.commit().set_cell("b", 1).increment("c", "n", 1).run()), expected);
+        assert_eq!(code(group.commit().publish("topic", "payload").run()), expected);
+        let in_transaction = group.transact(|transaction| {
+            let before = transaction.get("a")?;
+            transaction.set("a", 2)?;
+            transaction.records().increment("c", "n", 1)?;
+            Ok(before)
+        });
+        assert_eq!(code(in_transaction), expected);
+        assert_eq!(code(group.cells().get("a")), "done", "anybody reads");
+    }
+    assert_eq!(owned.cells().get("a").expect("get"), Some(2.into()));
+    assert_eq!(code(house.group("free").cells().set("a", 1)), "done");
+}
+
+#[test]
+fn a_job_of_a_guarded_group_is_claimed_by_its_owner_and_by_name() {
+    let (_directory, _, house) = house();
+    guard(&house);
+    house.space("default").declare_type("jobs.", RecordType::task().named("job")).expect("declare");
+    let owned = house.group("agents.7").own(&worker("w")).expect("own");
+    owned.records().put("jobs.1", [("n", 1)], Put::default()).expect("put");
+    house.records().put("jobs.2", [("n", 1)], Put::default()).expect("put");
+    let next = house.records().claim_next("jobs.", 9, &worker("v")).expect("claim");
+    assert_eq!(next.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["jobs.2"]);
+    assert_eq!(code(house.group("agents.7").records().claim("jobs.1", &worker("v"))), "SH-4003");
+    let job = owned.records().claim("jobs.1", &worker("w")).expect("claim");
+    owned.records().complete(&job, [("n", 2)]).expect("complete");
+}
+
+#[test]
+fn a_lost_group_is_lost_at_once_and_for_good() {
+    let (_directory, clock, house) = house();
+    guard(&house);
+    let agent = house.group("agents.7");
+    let first = agent.own(&worker("first")).expect("own");
+    clock.advance(Duration::from_secs(8));
+    first.extend(Some(Duration::from_secs(10))).expect("extend");
+    clock.advance(Duration::from_secs(8));
+    assert!(!first.is_lost().expect("read"), "it was extended");
+    let refused = agent.own(&worker("second")).err().expect("it is held");
+    match refused {
+        Error::Rejected(Rejection::Record(RecordRejection::Held { attempt: 1, holder, .. })) => {
+            assert_eq!(holder.as_deref(), Some("first"));
+        }
+        other => panic!("{other}"),
+    }
+    clock.advance(Duration::from_secs(3));
+    eventually("its lease is over", || first.is_lost().expect("read"));
+    assert_eq!(code(first.cells().set("a", 1)), "SH-4002");
+    let second = agent.own(&worker("second")).expect("own");
+    assert_eq!((first.attempt(), second.attempt()), (1, 2));
+    let applied = house.status().expect("status").applied_index;
+    assert_eq!(code(first.cells().set("a", 1)), "SH-4002");
+    assert_eq!(code(first.extend(None)), "SH-4002");
+    assert_eq!(house.status().expect("status").applied_index, applied, "what is lost does not reach the journal");
+    let text = first.cells().set("a", 1).expect_err("lost").to_string();
+    assert!(text.contains("held by \"second\""), "{text}");
+    second.cells().set("a", 2).expect("set");
+    second.release().expect("release");
+    assert_eq!(agent.owner().expect("read"), None);
+    assert_eq!(code(first.release()), "SH-4002");
+}
+
+#[test]
+fn those_who_wait_get_the_group_one_after_the_other() {
+    const WAITERS: usize = 100;
+    let (_directory, _, house) = house();
+    guard(&house);
+    let agent = house.group("agents.7");
+    let first = agent.own(&worker("first")).expect("own");
+    first.cells().set("turns", 0).expect("set");
+    let before = house.status().expect("status").commit;
+    let waiting = AtomicUsize::new(0);
+    let claimers = || house.overview().expect("an overview").claimers_waiting;
+    std::thread::scope(|scope| {
+        for number in 0..WAITERS {
+            let (agent, waiting) = (&agent, &waiting);
+            scope.spawn(move || {
+                waiting.fetch_add(1, Ordering::SeqCst);
+                let options = worker(&format!("w{number}")).wait(Duration::from_secs(3_600));
+                let owned = agent.own(&options).expect("its turn");
+                let Some(Value::Integer(turns)) = owned.cells().get("turns").expect("get") else { panic!("a number") };
+                owned.cells().set("turns", turns + 1).expect("it is the only writer");
+                owned.release().expect("release");
+            });
+        }
+        eventually("all wait", || waiting.load(Ordering::SeqCst) == WAITERS && claimers() == WAITERS);
+        assert_eq!(house.status().expect("status").commit, before, "waiting writes nothing");
+        first.release().expect("release");
+    });
+    assert_eq!(agent.cells().get("turns").expect("get"), Some(i64::try_from(WAITERS).expect("few").into()));
+    let commands = house.status().expect("status").commit - before;
+    assert!(commands < 4 * WAITERS as u64, "{commands} commands: each is woken for its turn, and not for every one");
+    assert_eq!(claimers(), 0);
+}
+
+#[test]
+fn guards_are_there_after_a_restart_an_export_and_an_import() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("house");
+    let house = Statehouse::open(&path).expect("a house");
+    guard(&house);
+    house.space("default").set_guard("other.", GroupGuard::new()).expect("a guard");
+    house.space("default").remove_guard("other.").expect("removed");
+    assert_eq!(code(house.space("default").remove_guard("other.")), "SH-1022");
+    let owned = house.group("agents.7").own(&worker("w")).expect("own");
+    owned.cells().set("a", 1).expect("set");
+    let guards = house.space("default").guards().expect("guards");
+    assert_eq!(guards, [("agents.".to_owned(), GroupGuard::new().open("inbox"))]);
+    house.close().expect("close");
+    drop((owned, house));
+    let house = Statehouse::open(&path).expect("again");
+    assert_eq!(house.space("default").guards().expect("guards"), guards);
+    let mut lines = Vec::new();
+    export::write(&house, None, &mut lines, &mut |_| {}).expect("export");
+    let copy = directory.path().join("copy");
+    import::read(&copy, &mut lines.as_slice(), &mut |_| {}).expect("import");
+    let copy = Statehouse::open(&copy).expect("the copy");
+    for house in [&house, &copy] {
+        assert_eq!(house.space("default").guards().expect("guards"), guards);
+        assert_eq!(code(house.group("agents.7").cells().set("a", 2)), "SH-4003");
+        assert_eq!(house.group("agents.7").cells().get("a").expect("get"), Some(1.into()));
+    }
+}
