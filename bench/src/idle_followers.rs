@@ -1,7 +1,7 @@
 //! Followers of runs to which nothing happens: what they take of a core while others commit.
 //!
-//! The same commits at the same pace beside the same threads, which sleep or follow in turns; the figure is the difference of
-//! the process's CPU time.
+//! The same commits at the same pace beside the same threads, which sleep or follow in turns; the figure is the median of the
+//! differences in the process's CPU time, each of two measurements one right after the other.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,18 +26,19 @@ pub fn run(arguments: &Arguments) -> Report {
     let small = arguments.flag("small");
     let followers = arguments.number("followers", if small { 50 } else { 1_000 });
     let rate = u32::try_from(arguments.number("rate", 10_000)).expect("a rate");
-    let rounds = arguments.number("rounds", if small { 1 } else { 5 });
-    let length = Duration::from_secs(arguments.number("seconds", if small { 1 } else { 10 }));
+    let rounds = arguments.number("rounds", if small { 1 } else { 25 });
+    let length = Duration::from_secs(arguments.number("seconds", if small { 1 } else { 4 }));
     let directory = tempfile::tempdir().expect("a directory");
     let house = Options::default().open(directory.path().join("house")).expect("a house");
     commit(&house, rate, length);
     let (mut without, mut with, mut commits) = (Used::default(), Used::default(), 0);
+    let mut differences = Vec::new();
     for round in 0..rounds {
+        let mut shares = [0.0; 2];
         // Not always in the same order: what a store costs changes while it grows.
         for follow in [round % 2 == 1, round % 2 == 0] {
             let (used, committed) = beside(&house, followers, round, follow, || commit(&house, rate, length));
-            let doing = if follow { "follow" } else { "sleep" };
-            println!("round {round}: {:.1} % of a core while {followers} threads {doing}", percent(&used));
+            shares[usize::from(follow)] = percent(&used);
             if follow {
                 with += &used;
                 commits += committed;
@@ -45,6 +46,11 @@ pub fn run(arguments: &Arguments) -> Report {
                 without += &used;
             }
         }
+        let [asleep, following] = shares;
+        println!(
+            "round {round}: {asleep:.1} % of a core while {followers} threads sleep, {following:.1} % while they follow"
+        );
+        differences.push(following - asleep);
     }
     let pace = commits as f64 / with.seconds;
     let apply = |used: &Used| used.of_threads(|name| name == "apply") / used.seconds / 1e4;
@@ -52,12 +58,18 @@ pub fn run(arguments: &Arguments) -> Report {
     house.close().expect("close");
 
     let mut report = Report::new("inside");
-    let more = percent(&with) - percent(&without);
+    let more = median(differences);
     let figure = format!("{more:.2}%-of-a-core-for-{followers}-at-{pace:.0}/s");
     report.add("followers", figure, "<=5% of a core", more <= 5.0);
     let kept = pace >= f64::from(rate) * 0.95;
     report.add("followers.pace", format!("{pace:.0}/s"), "the pace was kept", kept);
     report
+}
+
+/// A flush or a merge that falls into one half of a round is many times what is looked for: the mean would be theirs.
+fn median(mut differences: Vec<f64>) -> f64 {
+    differences.sort_by(f64::total_cmp);
+    differences[differences.len() / 2]
 }
 
 fn percent(used: &Used) -> f64 {

@@ -17,14 +17,14 @@ const BEFORE: &str = "6163107438cff0f3e3080eb1f8a8b51ac3f5eac9";
 const GOAL: f64 = 0.97;
 
 /// So often both sides are measured, one right after the other; the median of the shares counts. Two runs of one program
-/// differ by a tenth or more, so a share of a few rounds says nothing about hundredths.
-const ROUNDS: usize = 25;
+/// differ by a tenth or more, so the median of 25 shares was still off by three hundredths; that of 101 is by one or two.
+const ROUNDS: usize = 101;
 
 /// A speed: its name, the arguments of `bench`, and how the line begins that tells it.
 const SPEEDS: [(&str, &str, &str); 4] = [
-    ("set", "profile --op set --callers 64 --milliseconds 1000", "set   64 callers:"),
-    ("get", "profile --op get --callers 64 --milliseconds 1000", "get   64 callers:"),
-    ("claim", "profile --op claim --callers 64 --milliseconds 1000", "claim   64 callers:"),
+    ("set", "profile --op set --callers 64 --cells 20000 --milliseconds 500", "set   64 callers:"),
+    ("get", "profile --op get --callers 64 --cells 20000 --milliseconds 500", "get   64 callers:"),
+    ("claim", "profile --op claim --callers 64 --milliseconds 500", "claim   64 callers:"),
     ("append", "runs-speed --small --milliseconds 500", "append   64 callers:"),
 ];
 
