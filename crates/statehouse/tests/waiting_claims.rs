@@ -74,3 +74,46 @@ fn a_claim_waits_until_the_record_is_there_is_let_go_and_has_paused() {
         records.complete(&third, [("done", true)]).expect("complete");
     }
 }
+
+/// Wakes the thread that polls.
+struct Unparks(std::thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn blocked_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn those_who_wait_for_one_record_all_get_it_however_many_are_faster() {
+    const ROUNDS: usize = 20;
+    let (_directory, _, house) = house();
+    house.records().put("jobs.1", [("n", 1)], Put::typed("task")).expect("put");
+    let held = house.records().claim("jobs.1", &ClaimOptions::worker("first")).expect("claim");
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let records = house.records();
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    let options = ClaimOptions::worker(format!("w{worker}"));
+                    let claimed = blocked_on(records.claim_until("jobs.1", &options, pending())).expect("its turn");
+                    records.release(&claimed).expect("release");
+                }
+            });
+        }
+        house.records().release(&held).expect("release");
+    });
+    let left = house.records().get("jobs.1").expect("get").expect("a record");
+    assert_eq!((left.attempt, left.holder), (1 + 8 * ROUNDS as u64, None));
+}

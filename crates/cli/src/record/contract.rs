@@ -12,6 +12,7 @@ impl Contract for Rec {
     const NEXT: &'static [(&'static str, Next)] = &[
         ("SH-1014", Next::Command("list the types", &["rec", "type"])),
         ("SH-1015", Next::CommandWith("see why", &["why", "job"], "record")),
+        ("SH-1021", Next::CommandWith("see who has it, and what happens next", &["why", "job"], "record")),
         ("SH-1017", READ_AGAIN),
         ("SH-1019", READ_AGAIN),
         ("SH-4002", Next::CommandWith("stop working on it; see who has it", &["why", "job"], "record")),

@@ -96,8 +96,7 @@ impl Records {
             if free {
                 match self.claim_later(record, options).await {
                     // Another worker was faster.
-                    Err(Error::Rejected(Rejection::Record(RecordRejection::WrongState { .. })))
-                        if !in_session && self.is_held(record)? => {}
+                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. }))) if !in_session => {}
                     other => return other,
                 }
             }
@@ -120,10 +119,6 @@ impl Records {
         let place = (ids.space, ids.branch);
         let changes = Topic::thing(Subject::Record, place, self.group.as_deref(), record);
         Ok(vec![changes, Topic::queue(place, queue_of(record))])
-    }
-
-    fn is_held(&self, record: &str) -> Result<bool, Error> {
-        Ok(self.get(record)?.is_some_and(|found| found.holder.is_some()))
     }
 
     /// Claims up to `records_max` records of the queues whose names start with `prefix`, the longest ready first. A

@@ -58,6 +58,13 @@ impl Reference {
             return Err(Rejection::Record(RecordRejection::NoSuchType { name: id.name.clone() }));
         };
         let pauses = live.waiting && live.ready_us > self.wall_us;
+        if let (StateKind::Held, Some(lease_us)) = (declared.kind(&live.state), live.lease_us) {
+            let until_us = i128::from(self.wall_us) + i128::from(lease_us) - i128::from(self.cluster_us);
+            let until_us = u64::try_from(until_us.max(0)).unwrap_or(u64::MAX);
+            let (record, holder) = (id.name.clone(), live.worker.clone());
+            let attempt = draft.attempt;
+            return Err(RecordRejection::Held { record, attempt, holder, until_ms: until_us / 1_000 }.into());
+        }
         if pauses || declared.kind(&live.state) != StateKind::Ready {
             return Err(wrong_state(id, &live.state));
         }
