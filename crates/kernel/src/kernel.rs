@@ -16,7 +16,7 @@ use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::{GENERATION_BYTES, Keys};
 use crate::machine::{Contracts, NextDue};
 use crate::place::Buckets;
-use crate::schedule::windows::{FreedRecord, ReadyQueue};
+use crate::schedule::windows::{FreedThing, ReadyQueue};
 use crate::sessions::brought::{Hosted, check_brought};
 use crate::tally::Tally;
 
@@ -38,8 +38,8 @@ pub struct Effects {
     pub next_due: NextDue,
     /// The queues of records that have become ready, one for each record.
     pub readied: Vec<ReadyQueue>,
-    /// The records in no queue that have become free.
-    pub freed: Vec<FreedRecord>,
+    /// The things in no queue that have become free.
+    pub freed: Vec<FreedThing>,
     /// Whether there may be something new to publish.
     pub publishes: bool,
     /// The sessions that changed.

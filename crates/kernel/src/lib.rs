@@ -81,10 +81,14 @@ pub use place::{BucketRange, Buckets};
 pub use records::command::TtlArgument;
 pub use records::trim::RecordTrim;
 pub use runs::command::{Append, Duplicates, EventRef};
-pub use schedule::windows::{FreedRecord, ReadyQueue};
+pub use schedule::windows::{FreedThing, ReadyQueue};
 pub use sessions::brought::Hosted;
 pub use tally::{Conflict, Tally};
 pub use value::ValueRef;
 
-/// The level of behaviour that this release proposes and the highest it can apply. Level 2 has guarded groups.
-pub const LEVEL: u32 = 2;
+/// The level of behaviour that this release proposes and the highest it can apply.
+pub const LEVEL: u32 = LEVEL_OF_GUARDS;
+
+/// From this level on groups can be guarded, types can be without an end, and a claim by name of a held record has a
+/// refusal of its own.
+pub(crate) const LEVEL_OF_GUARDS: u32 = 2;

@@ -54,11 +54,8 @@ pub(crate) fn try_transact(
     if let Err(rejection) = check_scope(applying, &scope)? {
         return Ok(Err(rejection));
     }
-    if let Some(group) = group_of(transact)
-        && let Err(rejection) = guarded::check(applying, &scope, group, &transact.ops)?
-    {
-        return Ok(Err(rejection));
-    }
+    let group = group_of(transact).unwrap_or_default();
+    let guard = guarded::obeyed(applying, &scope, group);
     let mut looked_at = 0;
     for guard in &transact.guards {
         #[cfg(feature = "canary")]
@@ -71,6 +68,11 @@ pub(crate) fn try_transact(
     }
     let mut outcomes = Vec::with_capacity(transact.ops.len());
     for op in &transact.ops {
+        if let Some(guard) = guard
+            && let Err(rejection) = guarded::check(applying, &scope, group, guard, op)?
+        {
+            return Ok(Err(rejection));
+        }
         match apply_op(applying, &scope, transact, op)? {
             Ok(outcome) => outcomes.push(outcome),
             Err(rejection) => return Ok(Err(rejection)),

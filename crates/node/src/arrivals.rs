@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use contract::Subject;
-use kernel::ReadyQueue;
 use kernel::changes::{Noted, for_each_change};
+use kernel::{FreedThing, ReadyQueue};
 use kv::Bytes;
 use waiting::Bells;
 
@@ -53,6 +53,8 @@ pub(crate) struct Arrived<'entry> {
     /// Its row of the change feed, if it has one.
     pub(crate) changes: Option<Bytes>,
     pub(crate) readied: &'entry [ReadyQueue],
+    /// The things in no queue that have become free.
+    pub(crate) freed: &'entry [FreedThing],
     /// Whether it changed the catalogue, which nearly everything depends on: it wakes everyone.
     pub(crate) catalogue_changed: bool,
 }
@@ -76,6 +78,10 @@ pub(crate) fn arrived(arrivals: &Arrivals, entry: &Arrived<'_>) {
     }
     for queue in entry.readied {
         ringing.add(&Topic::queue((queue.space, queue.branch), &queue.name));
+    }
+    for freed in entry.freed {
+        let place = (freed.space, freed.branch);
+        ringing.add(&Topic::thing(freed.subject, place, freed.group.as_deref(), &freed.name));
     }
     if unknown {
         ringing.add_everyone();

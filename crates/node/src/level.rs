@@ -1,11 +1,12 @@
 //! The level of behaviour of a shard is raised by its owner, by a command.
 
-use contract::Error;
+use contract::{Error, FailureKind};
 use kernel::{Answer, Body, LEVEL};
 
 use crate::access::Access;
 
-/// Raises the level to that of this release. Releases before it refuse the shard by name from then on.
+/// Raises the level to that of this release. Releases before it refuse the shard by name from then on. On a full disk it
+/// stays as it is, for the next time: what is there can be read and deleted at any level.
 pub(crate) fn raise_level(access: &Access) -> Result<(), Error> {
     let catalogue = access.catalogue();
     if catalogue.level >= LEVEL {
@@ -15,5 +16,8 @@ pub(crate) fn raise_level(access: &Access) -> Result<(), Error> {
         Answer::Done { .. } => Ok(()),
         Answer::Rejected(rejection) => Err(rejection.into()),
     });
-    raised.wait()
+    match raised.wait() {
+        Err(Error::Failed(failure)) if failure.kind == FailureKind::DiskFull => Ok(()),
+        raised => raised,
+    }
 }

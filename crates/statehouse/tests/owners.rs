@@ -1,15 +1,19 @@
 //! One writer: groups that only their owner writes, handles that are lost, and those who wait for a group.
 
+#[path = "export/furnished.rs"]
+#[allow(dead_code, reason = "its machine is used here")]
+mod furnished;
 mod held;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use furnished::{Say, Sayings};
 use held::{eventually, house};
 use statehouse::guards::GroupGuard;
 use statehouse::records::{ClaimOptions, Put, RecordType};
 use statehouse::runs::NewEvent;
-use statehouse::{Error, Json, RecordRejection, Rejection, Statehouse, Value, export, import};
+use statehouse::{Error, Group, Json, RecordRejection, Rejection, Statehouse, Value, export, import};
 
 fn worker(name: &str) -> ClaimOptions {
     ClaimOptions::worker(name).lease(Duration::from_secs(10))
@@ -100,6 +104,68 @@ fn a_lost_group_is_lost_at_once_and_for_good() {
     second.release().expect("release");
     assert_eq!(agent.owner().expect("read"), None);
     assert_eq!(code(first.release()), "SH-4002");
+}
+
+#[test]
+fn a_message_carries_the_fence_or_the_force_of_the_handle_that_made_it() {
+    let (_directory, clock, house) = house();
+    guard(&house);
+    let agent = house.group("agents.7");
+    let owned = agent.own(&worker("w")).expect("own");
+    let send = |commit| house.group("other").commit().set_cell("sent", 1).send(commit).run().expect("sent");
+    send(agent.commit().set_cell("plain", 1));
+    send(owned.commit().set_cell("owned", 1));
+    send(agent.forced().commit().set_cell("forced", 1));
+    eventually("the messages are delivered", || {
+        clock.advance(Duration::from_millis(1));
+        let there = |name| agent.cells().get(name).expect("get").is_some();
+        there("owned") && there("forced")
+    });
+    assert_eq!(agent.cells().get("plain").expect("get"), None);
+}
+
+#[test]
+fn a_machine_in_a_guarded_group_takes_commands_of_the_owner_on_main() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = furnished::options().open(directory.path().join("house")).expect("a house");
+    guard(&house);
+    let space = house.space("default");
+    let agent = house.group("agents.7");
+    let send = |group: &Group| code(group.machine::<Sayings>().send(&Say(b"x".to_vec())));
+    let owned = agent.own(&worker("w")).expect("own");
+    assert_eq!(send(&agent), "SH-4003");
+    let refused = house.machine::<Sayings>().group("agents.7").send(&Say(Vec::new())).expect_err("refused");
+    assert!(refused.to_string().contains("held by \"w\""), "{refused}");
+    assert_eq!((send(&owned), send(&agent.forced())), ("done", "done"));
+    let draft = space.create_branch("draft").expect("a branch").group("agents.7");
+    let elsewhere = draft.own(&worker("v")).expect("own");
+    assert_eq!(elsewhere.attempt(), owned.attempt(), "so the number alone tells nothing");
+    assert_eq!(send(&elsewhere), "SH-4003", "the owner on another branch");
+    drop(agent.forced().own(&worker("u")).expect("own"));
+    assert_eq!(send(&owned), "SH-4002");
+}
+
+#[test]
+fn a_claim_in_a_guarded_group_hears_the_end_of_a_pause() {
+    let (_directory, clock, house) = house();
+    guard(&house);
+    let owned = house.group("agents.7").own(&worker("w").lease(Duration::from_secs(3_600))).expect("own");
+    owned.records().put("job", [("n", 1)], Put::typed("task")).expect("put");
+    let job = owned.records().claim("job", &worker("w")).expect("claim");
+    owned.records().fail(&job, "no").expect("fail");
+    std::thread::scope(|scope| {
+        let records = owned.records();
+        let waits = scope.spawn(move || {
+            let options = worker("w");
+            let waiting = records.claim_until("job", &options, std::future::pending());
+            held::blocked_on(waiting).expect("its pause is over").attempt
+        });
+        eventually("the pause is over", || {
+            clock.advance(Duration::from_millis(100));
+            waits.is_finished()
+        });
+        assert_eq!(waits.join().expect("no panic"), 2);
+    });
 }
 
 #[test]

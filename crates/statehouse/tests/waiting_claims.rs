@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use held::{eventually, house};
+use held::{blocked_on, eventually, house};
 use statehouse::records::{ClaimOptions, Claimed, Put, Records, Retry};
 
 /// Counts its wakes.
@@ -72,26 +72,6 @@ fn a_claim_waits_until_the_record_is_there_is_let_go_and_has_paused() {
         let third = claimed_after(&records, &elsewhere, &|| clock.advance(Duration::from_secs(2)));
         assert_eq!((first.attempt, second.attempt, third.attempt), (1, 2, 3));
         records.complete(&third, [("done", true)]).expect("complete");
-    }
-}
-
-/// Wakes the thread that polls.
-struct Unparks(std::thread::Thread);
-
-impl Wake for Unparks {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-fn blocked_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(done) => return done,
-            Poll::Pending => std::thread::park(),
-        }
     }
 }
 

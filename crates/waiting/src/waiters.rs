@@ -183,6 +183,11 @@ impl Place<'_> {
         .await
     }
 
+    /// It was chosen, and could not take what it was chosen for: somebody else should.
+    pub fn pass_on(mut self) {
+        self.heard = false;
+    }
+
     /// Whether it was chosen; if not, the task is woken when it is.
     fn is_chosen(&mut self, waker: &Waker) -> bool {
         match lock(&self.waiters.state).task(&self.wanted, self.number) {

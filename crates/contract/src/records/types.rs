@@ -188,7 +188,8 @@ impl RecordType {
     /// Whether its records are never finished: it has no terminal states, and no end of attempts.
     pub fn never_ends(&self) -> bool {
         let terminal = self.states.iter().any(|state| state.kind == StateKind::Terminal);
-        !terminal && self.completed.is_empty() && self.failed.is_empty() && self.attempts_max == u64::MAX
+        let named = self.states.iter().all(|state| !state.name.is_empty());
+        named && !terminal && self.completed.is_empty() && self.failed.is_empty() && self.attempts_max == u64::MAX
     }
 
     /// The type under another name.

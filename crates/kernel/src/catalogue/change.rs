@@ -116,7 +116,7 @@ impl Catalogue {
             }
             CatalogueChange::DeclareType(declaration) => {
                 let space = &declaration.space;
-                self.space(*space)?;
+                self.space(*space)?.types.check_level(self.level, &declaration.record_type)?;
                 let found = self.spaces.get_mut(space).expect("it was just looked up");
                 let before = found.types.named(&declaration.record_type.name);
                 let before = before.map_or(0, |before| before.definition.indexes.len());

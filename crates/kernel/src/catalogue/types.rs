@@ -12,6 +12,8 @@ use contract::limits::NAME_BYTES_MAX;
 use contract::records::types::{IndexKind, RecordType, StateKind, TASK_PREFIX};
 use contract::{RefusalReason, Rejection};
 
+use crate::LEVEL_OF_GUARDS;
+
 /// The number of a record type in its space. 0 means no type.
 pub type TypeId = u32;
 
@@ -125,8 +127,12 @@ impl Types {
 
     /// A type by name.
     pub fn named(&self, name: &str) -> Option<&Declared> {
-        let declared = self.by_id.values().find(|declared| declared.definition.name == name);
-        declared.or_else(|| Some(&*OWNER_TYPE).filter(|_| name == OWNER))
+        self.declared(name).or_else(|| Some(&*OWNER_TYPE).filter(|_| name == OWNER))
+    }
+
+    /// A type by name that was declared in the space, or is that of jobs.
+    pub(super) fn declared(&self, name: &str) -> Option<&Declared> {
+        self.by_id.values().find(|declared| declared.definition.name == name)
     }
 
     /// The type declared for the longest prefix of a record's name.
@@ -156,17 +162,24 @@ impl Types {
         self.by_id.insert(declared.id, declared);
     }
 
+    /// Refuses a type that a level of behaviour does not know, or that has the name of a built-in one.
+    pub(super) fn check_level(&self, level: u32, definition: &RecordType) -> Result<(), Rejection> {
+        let invalid = |reason| Rejection::InvalidDeclaration { what: format!("type {:?}", definition.name), reason };
+        match level >= LEVEL_OF_GUARDS {
+            // One that was declared before there was a built-in one keeps its name.
+            true if definition.name == OWNER && self.declared(OWNER).is_none() => Err(invalid(RefusalReason::BuiltIn)),
+            false if definition.never_ends() => Err(invalid(RefusalReason::EndNotTerminal)),
+            _ => Ok(()),
+        }
+    }
+
     /// Declares a type for a prefix, or changes what can be changed of an existing one. Returns its number.
     pub(super) fn declare(&mut self, prefix: &str, definition: &RecordType) -> Result<TypeId, Rejection> {
         let invalid = |reason| Rejection::InvalidDeclaration { what: format!("type {:?}", definition.name), reason };
         if let Some(reason) = definition.fault() {
             return Err(invalid(reason));
         }
-        // One that was declared before there was a built-in one keeps its name.
-        if self.named(&definition.name).is_some_and(|declared| declared.id == OWNER_ID) {
-            return Err(invalid(RefusalReason::BuiltIn));
-        }
-        let id = match self.named(&definition.name) {
+        let id = match self.declared(&definition.name) {
             Some(declared) => {
                 if !extends(&declared.definition, definition) {
                     return Err(invalid(RefusalReason::OnlyAddedTo));

@@ -15,7 +15,7 @@ pub struct HostedCommand<'bytes> {
     pub branch: u32,
     /// Those attempts.
     pub fences: Vec<Fence<'bytes>>,
-    /// Whether it may write where only the owner of the group may. Nothing is guarded like that yet.
+    /// Whether it may write where only the owner of the group may.
     pub force: bool,
     /// The command, in the machine's own encoding.
     pub body: &'bytes [u8],

@@ -73,7 +73,7 @@ pub struct Transact<'bytes> {
     pub group: Option<&'bytes str>,
     /// The attempts that it belongs to.
     pub fences: Vec<Fence<'bytes>>,
-    /// Whether it may write where only the owner of a group may. Nothing is guarded like that yet.
+    /// Whether it may write where only the owner of a group may.
     pub force: bool,
     /// The guards.
     pub guards: Vec<Guard<'bytes>>,

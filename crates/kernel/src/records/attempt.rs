@@ -15,6 +15,7 @@ use super::row::Row;
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
 use super::sweep::{Sweep, sweep};
 use super::write::{open, remove, store, successor};
+use crate::LEVEL_OF_GUARDS;
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
 use crate::catalogue::types::{OWNER_ID, micros};
@@ -48,11 +49,12 @@ pub(crate) fn claim(
         return Ok(Err(Rejection::Record(RecordRejection::NoSuchType { name: record.name.to_owned() })));
     };
     let kind = declared.kind(after.numbers.state);
-    if kind == StateKind::Held && !(force && declared.definition.never_ends()) {
+    let takes_over = force && declared.definition.never_ends();
+    if kind == StateKind::Held && !takes_over && applying.catalogue.level >= LEVEL_OF_GUARDS {
         return Ok(Err(already_held(applying, record, &before)?));
     }
     let pausing = before.numbers.pauses_at(applying.call.stamp.wall_us);
-    if kind == StateKind::Terminal || pausing {
+    if (kind != StateKind::Ready && !takes_over) || pausing {
         let reason = if pausing { RefusalReason::Pausing } else { RefusalReason::NotReady };
         return Ok(Err(wrong_state(record, &before, declared, reason)));
     }

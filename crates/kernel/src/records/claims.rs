@@ -85,7 +85,7 @@ fn take(applying: &mut Applying<'_>, claim: &ClaimNext<'_>, corrections: &mut us
         let id = before.insert(id);
         let record = id.in_bucket(bucket);
         applying.savepoint();
-        let claimed = take_one(applying, &record, claim, *corrections > 0);
+        let claimed = take_one(applying, (&record, place), claim, *corrections > 0);
         match applying.undo_if_damaged(claimed)? {
             Ok(Taken::Claimed(outcome)) => {
                 if let OpOutcome::Claimed(claimed) = &outcome {
@@ -135,12 +135,13 @@ enum Taken {
 
 fn take_one(
     applying: &mut Applying<'_>,
-    record: &ThingId<'_>,
+    (record, place): (&ThingId<'_>, ReadyPlace),
     claim: &ClaimNext<'_>,
     may_pass_over: bool,
 ) -> Result<Taken, Halt> {
     // Only the owner of a guarded group claims what is in it, by name.
-    if !applying.is_guarded(record) {
+    let guarded = applying.is_guarded(record);
+    if !guarded {
         match attempt::claim(applying, record, claim.worker, claim.lease_us, false)? {
             Ok(outcome) => return Ok(Taken::Claimed(outcome)),
             Err(Rejection::Record(RecordRejection::NoSuchRecord { .. })) => return Ok(Taken::Expired),
@@ -150,7 +151,11 @@ fn take_one(
     if !may_pass_over {
         return Ok(Taken::Unfinished);
     }
-    pass_over(applying, record)?;
+    match guarded {
+        true => pass_over(applying, record)?,
+        // The record does not say that it is ready, so nothing else takes its row away.
+        false => applying.delete_ready(record, place),
+    }
     Ok(Taken::PassedOver)
 }
 

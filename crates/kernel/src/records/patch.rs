@@ -16,7 +16,7 @@ use super::state::{By, give_back, move_to, wrong_state};
 use super::write::{open, store, successor};
 use crate::answer::OpOutcome;
 use crate::catalogue::Declared;
-use crate::catalogue::types::micros;
+use crate::catalogue::types::{OWNER_ID, micros};
 use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::Outcome;
@@ -197,8 +197,8 @@ fn type_for<'entry>(
     match name {
         None => Ok(types.of_record(record.name)),
         Some(name) => match types.named(name) {
-            Some(declared) => Ok(Some(declared)),
-            None => Err(Rejection::Record(RecordRejection::NoSuchType { name: name.to_owned() })),
+            Some(declared) if declared.id != OWNER_ID => Ok(Some(declared)),
+            _ => Err(Rejection::Record(RecordRejection::NoSuchType { name: name.to_owned() })),
         },
     }
 }

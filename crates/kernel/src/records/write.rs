@@ -198,7 +198,7 @@ fn update_derived(
         }
     }
     if is_free(applying, record, after) && !is_free(applying, record, before) {
-        applying.windows.note_freed(record);
+        applying.windows.note_freed(Subject::Record, record);
     }
     let (old, new) = (before.numbers, &mut after.numbers);
     new.lease_entry_us =
@@ -348,7 +348,8 @@ fn leave(applying: &mut Applying<'_>, record: &ThingId<'_>, place: ReadyPlace, w
 
 fn count(applying: &mut Applying<'_>, record: &ThingId<'_>, row: &Row<'_>, by: i64) {
     let numbers = row.numbers;
-    if numbers.deleted || numbers.state == NO_STATE {
+    // Owners are in no queue, and each group that was ever owned has one.
+    if numbers.deleted || numbers.state == NO_STATE || numbers.record_type == OWNER_ID {
         return;
     }
     let counted = Counted {

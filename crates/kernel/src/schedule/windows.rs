@@ -10,6 +10,7 @@ use kv::{Key, KeyRange, Staging};
 use session::Halt;
 
 use super::window::{Entry, Window};
+use crate::changes::Subject;
 use crate::keys::due::DueClock;
 use crate::keys::queues::{QueueId, ReadyPlace};
 use crate::keys::{Keys, ThingId};
@@ -32,22 +33,32 @@ pub struct ReadyQueue {
     pub name: String,
 }
 
-/// A record that can be claimed by name, as those who wait for it know it.
+/// A thing in no queue that has become free, as those who wait for it know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FreedRecord {
+pub struct FreedThing {
+    /// What it is.
+    pub subject: Subject,
     /// The space.
     pub space: u32,
     /// The branch.
     pub branch: u32,
-    /// Its group and its name, each with an end that no name contains, so that none is the beginning of another.
+    /// Its group, if it has one.
+    pub group: Option<String>,
+    /// Its name.
     pub name: String,
 }
 
-impl FreedRecord {
-    /// What those who wait for a record wait for.
-    pub fn of(record: &ThingId<'_>) -> Self {
-        let ThingId { space, branch, group, name, .. } = *record;
-        Self { space, branch, name: format!("{}\0{name}\0", group.unwrap_or(name)) }
+impl FreedThing {
+    /// The thing, as those who wait for it know it.
+    pub fn of(subject: Subject, thing: &ThingId<'_>) -> Self {
+        let ThingId { space, branch, group, name, .. } = *thing;
+        Self { subject, space, branch, group: group.map(str::to_owned), name: name.to_owned() }
+    }
+
+    /// What those who wait for it wait for: its group and its name, each with an end that no name contains, so that none is
+    /// the beginning of another.
+    pub fn waited_for(&self) -> String {
+        format!("{}\0{}\0", self.group.as_deref().unwrap_or(&self.name), self.name)
     }
 }
 
@@ -71,10 +82,10 @@ pub(crate) struct Windows {
     pub(crate) readied: Vec<ReadyQueue>,
     /// Those of the command at hand.
     noted_readied: Vec<ReadyQueue>,
-    /// The records in no queue that have become free in the entry at hand.
-    pub(crate) freed: Vec<FreedRecord>,
+    /// The things in no queue that have become free in the entry at hand.
+    pub(crate) freed: Vec<FreedThing>,
     /// Those of the command at hand.
-    noted_freed: Vec<FreedRecord>,
+    noted_freed: Vec<FreedThing>,
     /// Added (true) and removed entries of the command at hand.
     noted: Vec<(Index, Entry, bool)>,
 }
@@ -169,9 +180,9 @@ impl Windows {
         self.noted_readied.push(queue.into());
     }
 
-    /// Notes that a record that is in no queue can be claimed.
-    pub(crate) fn note_freed(&mut self, record: &ThingId<'_>) {
-        self.noted_freed.push(FreedRecord::of(record));
+    /// Notes that a thing in no queue has become free.
+    pub(crate) fn note_freed(&mut self, subject: Subject, thing: &ThingId<'_>) {
+        self.noted_freed.push(FreedThing::of(subject, thing));
     }
 
     /// The command is done: its changes hold.

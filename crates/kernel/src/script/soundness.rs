@@ -6,6 +6,7 @@ use contract::runs::RunSnapshot;
 use kv::{Key, KeyRange, Order, View};
 
 use super::Stage;
+use crate::catalogue::types::OWNER_ID;
 use crate::keys::Kind;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
 use crate::keys::messages::{read_outgoing_key, read_publish_key};
@@ -64,6 +65,9 @@ impl Stage {
                 let Some(declared) = declared.filter(|_| !row.numbers.deleted) else {
                     continue;
                 };
+                if declared.id == OWNER_ID {
+                    continue;
+                }
                 let state = declared.state_name(row.numbers.state).to_owned();
                 *counts.entry((declared.definition.name.clone(), state)).or_insert(0) += 1;
                 for (number, (field, kind)) in (0..).zip(&declared.definition.indexes) {

@@ -4,6 +4,7 @@
 //! What the store does by itself, such as expiry, rescue and retention, does not come this way.
 
 use contract::Rejection;
+use contract::catalogue::MAIN_BRANCH;
 use contract::guards::{GroupGuard, OWNER_RECORD};
 use session::Halt;
 
@@ -15,38 +16,43 @@ use crate::contract::{Contract, Holding};
 use crate::contracts::with_contracts;
 use crate::keys::ThingId;
 
-/// Refuses operations in a guarded group that only its owner may do, if they come without its fence. That the fence holds
-/// was checked before.
+/// The guard of a group that a command must obey: it has not shown that it may write everything there. That its fences
+/// hold was checked before.
+pub(super) fn obeyed<'scope>(
+    applying: &Applying<'_>,
+    scope: &'scope Scope<'_>,
+    group: &str,
+) -> Option<&'scope GroupGuard> {
+    scope.of_space.guards.of_group(group).filter(|_| !may_write(applying, scope))
+}
+
+/// Refuses an operation in a guarded group that only its owner may do.
 pub(super) fn check(
     applying: &Applying<'_>,
     scope: &Scope<'_>,
     group: &str,
-    ops: &[Op<'_>],
+    guard: &GroupGuard,
+    op: &Op<'_>,
 ) -> Result<Result<(), Rejection>, Halt> {
-    let Some(guard) = scope.of_space.guards.of_group(group) else {
-        return Ok(Ok(()));
-    };
-    if may_write(applying, scope) {
+    if is_open(applying, scope, group, guard, op)? {
         return Ok(Ok(()));
     }
-    for op in ops {
-        if !is_open(applying, scope, group, guard, op)? {
-            return refuse(applying, scope, group);
-        }
-    }
-    Ok(Ok(()))
+    Ok(Err(unfenced("group", group, holding_in(applying, scope, scope.branch, group)?)))
 }
 
-/// Refuses a command for a user's machine in a guarded group.
+/// Refuses a command for a user's machine in a guarded group. The state of a machine is in no branch; who owns the group on
+/// `main` owns it.
 pub(crate) fn check_machine(
     applying: &Applying<'_>,
     scope: &Scope<'_>,
     group: &str,
 ) -> Result<Result<(), Rejection>, Halt> {
-    match scope.of_space.guards.of_group(group) {
-        Some(_) if !may_write(applying, scope) => refuse(applying, scope, group),
-        _ => Ok(Ok(())),
+    let main = scope.of_space.branch_named(MAIN_BRANCH).unwrap_or_default();
+    let on_main = scope.branch == main || scope.fences.is_empty();
+    if scope.of_space.guards.of_group(group).is_none() || (on_main && may_write(applying, scope)) || scope.force {
+        return Ok(Ok(()));
     }
+    Ok(Err(unfenced("group", group, holding_in(applying, scope, main, group)?)))
 }
 
 /// Whether a command may write everything in the group.
@@ -58,12 +64,12 @@ fn may_write(applying: &Applying<'_>, scope: &Scope<'_>) -> bool {
     scope.force || applying.from_its_own_group || scope.fences.iter().any(|fence| fence.record == OWNER_RECORD)
 }
 
-fn refuse(applying: &Applying<'_>, scope: &Scope<'_>, group: &str) -> Result<Result<(), Rejection>, Halt> {
-    let holding = match scope.catalogue.thing(scope.space, scope.branch, Some(group), OWNER_RECORD) {
-        Ok(owner) => holding_of(applying, &owner)?,
-        Err(_) => None,
-    };
-    Ok(Err(unfenced("group", group, holding)))
+/// Who owns a group in a branch, if anybody does.
+fn holding_in(applying: &Applying<'_>, scope: &Scope<'_>, branch: u32, group: &str) -> Result<Option<Holding>, Halt> {
+    match scope.catalogue.thing(scope.space, branch, Some(group), OWNER_RECORD) {
+        Ok(owner) => holding_of(applying, &owner),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A write without the fence of whoever holds something, if anybody does.

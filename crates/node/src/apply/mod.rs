@@ -201,8 +201,9 @@ impl ApplyLoop {
         self.notified
             .waiters
             .ready(effects.readied.iter().map(|queue| ((queue.space, queue.branch), queue.name.as_str())));
-        let freed = effects.freed.iter().map(|freed| ((freed.space, freed.branch), freed.name.as_str()));
-        self.notified.named_waiters.ready(freed);
+        let freed: Vec<_> = effects.freed.iter().map(|freed| (freed, freed.waited_for())).collect();
+        let named = freed.iter().map(|(freed, waited_for)| ((freed.space, freed.branch), waited_for.as_str()));
+        self.notified.named_waiters.ready(named);
         self.notified.keeper.changed(&effects.sessions, self.kernel.applied().stamp);
         if effects.publishes {
             self.notified.outbox.wake();
@@ -211,7 +212,7 @@ impl ApplyLoop {
         if catalogue_changed {
             self.notified.shared.publish_catalogue(self.kernel.catalogue().clone());
         }
-        let entry = Arrived { commits, changes, readied: &effects.readied, catalogue_changed };
+        let entry = Arrived { commits, changes, readied: &effects.readied, freed: &effects.freed, catalogue_changed };
         arrived(&self.notified.shared.arrivals, &entry);
         self.notified.shared.entry_bytes.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.bytes_since_flush += payload.len() as u64;

@@ -13,7 +13,7 @@ fn ready(queue: &str) -> ReadyQueue {
 }
 
 fn entry(commit: u64, readied: &[ReadyQueue]) -> Arrived<'_> {
-    Arrived { commits: (commit, commit), changes: None, readied, catalogue_changed: false }
+    Arrived { commits: (commit, commit), changes: None, readied, freed: &[], catalogue_changed: false }
 }
 
 fn heard(first_commit: u64) -> Waited {

@@ -147,7 +147,8 @@ impl Commit {
                 let mut inner = Vec::new();
                 commit.encode_messages(catalogue, &mut inner)?;
                 let mut writer = Writer::new();
-                Body::Transact(commit.transact(catalogue, &inner)?).encode(&mut writer);
+                let transact = commit.scope.authority.added_to(commit.transact(catalogue, &inner)?);
+                Body::Transact(transact).encode(&mut writer);
                 messages.push(writer.finish());
             }
         }

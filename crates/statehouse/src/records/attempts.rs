@@ -20,7 +20,7 @@ use node::arrivals::Topic;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
 use node::sessions::requests::InSession;
-use waiting::{Waited, Wanted, block_on};
+use waiting::{Place, Waited, Wanted, block_on};
 
 use super::{Records, borrowed, owned, owned_patches};
 use crate::commit::{outcome, written};
@@ -163,6 +163,7 @@ impl Records {
         let session = self.scope.session.as_ref().map(|session| session.session);
         let _alive = session.map(|session| shard.keeper.wait_in(session, &now));
         let mut time_over = pin!(time_over);
+        let mut chosen: Option<Place<'_>> = None;
         loop {
             // It joins before it checks, so that nothing becomes ready unseen in between.
             let place = shard.waiters.join(Wanted { scope: (ids.space, ids.branch), prefix: prefix.to_owned() });
@@ -172,9 +173,15 @@ impl Records {
                 None => true,
             };
             if is_worth_executing {
-                let claimed = claim().await?;
-                if !claimed.is_empty() {
-                    return Ok(claimed);
+                match claim().await {
+                    Ok(claimed) if claimed.is_empty() => {}
+                    Ok(claimed) => return Ok(claimed),
+                    Err(error) => {
+                        if let Some(chosen) = chosen {
+                            chosen.pass_on();
+                        }
+                        return Err(error);
+                    }
                 }
             }
             let Some(mut place) = place else {
@@ -185,6 +192,7 @@ impl Records {
                 drop(place);
                 return claim().await;
             }
+            chosen = Some(place);
         }
     }
 

@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use contract::guards::OWNER_RECORD;
 use contract::records::{Claimed, Holder};
-use contract::{Error, RecordRejection, Rejection, names};
+use contract::{Error, RecordRejection, Rejection, Subject, names};
 use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
-use kernel::{Body, FreedRecord, Op, OpOutcome, RecordAct, Transact};
+use kernel::{Body, FreedThing, Op, OpOutcome, RecordAct, Transact};
 use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
-use node::sessions::requests::InSession;
-use waiting::{Wanted, block_on};
+use waiting::{Place, Wanted, block_on};
 
 use crate::Authority;
 use crate::admission::Scope;
@@ -110,29 +109,55 @@ impl Group {
         options: &ClaimOptions,
         time_over: impl Future<Output = ()>,
     ) -> Result<OwnedGroup, Error> {
+        check_worker(&options.worker)?;
         let shard = &self.scope.shard;
-        // A numbered request is executed once: what it was answered stays its answer.
-        let is_executed_once = self.scope.session.as_ref().and_then(InSession::request).is_some();
+        let wanted = self.waited_for()?;
+        let (session, request) = match &self.scope.session {
+            Some(in_session) => (Some(in_session.session), in_session.request()),
+            None => (None, None),
+        };
+        let now = || shard.now();
+        let _alive = session.map(|session| shard.keeper.wait_in(session, &now));
         let mut time_over = pin!(time_over);
+        let mut chosen: Option<Place<'_>> = None;
         loop {
             // It joins before it looks, so that the group does not become free unseen in between.
-            let place = shard.named_waiters.join(self.waited_for()?);
+            let place = shard.named_waiters.join(wanted.clone());
             // What is held in the view is not asked for: a thousand that wait would be a thousand commands.
-            if self.scope.authority.force || self.owner()?.is_none() {
+            if place.is_none() || self.is_worth_claiming(request)? {
                 match self.claim_owner(options).await {
-                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. }))) if !is_executed_once => {}
-                    other => return other.map(|claimed| self.owned_by(&claimed)),
+                    // A numbered request is executed once: what it was answered stays its answer.
+                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. })))
+                        if request.is_none() && place.is_some() => {}
+                    Ok(claimed) => return Ok(self.owned_by(&claimed)),
+                    Err(error) => {
+                        if let Some(chosen) = chosen {
+                            chosen.pass_on();
+                        }
+                        return Err(error);
+                    }
                 }
             }
-            let Some(mut place) = place else {
-                return self.claim_owner(options).await.map(|claimed| self.owned_by(&claimed));
-            };
+            let Some(mut place) = place else { continue };
             if !place.turn(time_over.as_mut()).await {
                 // It may just have been chosen: a free group must not be left lying.
                 drop(place);
                 return self.claim_owner(options).await.map(|claimed| self.owned_by(&claimed));
             }
+            chosen = Some(place);
         }
+    }
+
+    /// Whether the group is free as far as this node knows, or the answer of a numbered request is already settled.
+    fn is_worth_claiming(&self, request: Option<(u64, u64)>) -> Result<bool, Error> {
+        if let Some((session, request)) = request {
+            let (view, _, ids) = self.scope.view()?;
+            let settled = session::status::is_settled(&*view, &ids.keys.sessions(), session, request);
+            if settled.map_err(|halt| from_halt(&halt))? {
+                return Ok(true);
+            }
+        }
+        Ok(self.scope.authority.force || self.owner()?.is_none())
     }
 
     /// Who owns the group now, if anybody does.
@@ -153,7 +178,9 @@ impl Group {
 
     fn owned_by(&self, claimed: &Claimed) -> OwnedGroup {
         let authority = Authority { owner: Some((self.name.clone(), claimed.attempt)), force: false };
-        let group = Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() };
+        // A number that the client chose was for the claim alone.
+        let session = self.scope.session.clone().filter(|session| session.request().is_none());
+        let group = Group { scope: Scope { authority, session, ..self.scope.clone() }, name: self.name.clone() };
         OwnedGroup { group, attempt: claimed.attempt }
     }
 
@@ -161,7 +188,7 @@ impl Group {
         names::check_group(&self.name)?;
         let (catalogue, ids) = self.scope.current()?;
         let owner = catalogue.thing(ids.space, ids.branch, Some(&self.name), OWNER_RECORD)?;
-        Ok(Wanted { scope: (ids.space, ids.branch), prefix: FreedRecord::of(&owner).name })
+        Ok(Wanted { scope: (ids.space, ids.branch), prefix: FreedThing::of(Subject::Record, &owner).waited_for() })
     }
 
     fn claim_owner(&self, options: &ClaimOptions) -> Pending<Claimed> {

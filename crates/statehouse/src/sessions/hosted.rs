@@ -14,6 +14,7 @@ use node::pending::{Decode, Pending};
 
 use super::portable::PortableSessions;
 use crate::admission::Scope;
+use crate::group::Group;
 use crate::house::{Space, Statehouse};
 
 /// A machine supplied by [`Options::machine`](crate::Options::machine).
@@ -33,6 +34,13 @@ impl Space {
     /// A machine supplied when the directory was opened, in this space. Machines have no branches.
     pub fn machine<M: UserMachine>(&self) -> MachineHandle<M> {
         MachineHandle { scope: self.scope.clone(), machine: PhantomData }
+    }
+}
+
+impl Group {
+    /// The state of a machine in this group. Machines have no branches: the owner of a group on `main` owns it too.
+    pub fn machine<M: UserMachine>(&self) -> MachineGroup<M> {
+        MachineGroup { scope: self.scope.clone(), group: self.name.to_string(), machine: PhantomData }
     }
 }
 
@@ -91,11 +99,11 @@ pub(super) fn submit<T>(
         Rejection::check_limit("transaction_bytes_max", max, body.len())?;
         // The effect of a machine's command is unknown here, so it counts as making the store larger.
         scope.shard.access.check_space(body.len())?;
+        scope.authority.check(scope)?;
         let machine = machine_id(number, version);
         let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());
         envelope.encode(&mut writer);
-        scope.authority.check(scope)?;
         let (branch, fences, force) = (ids.branch, scope.authority.fences().collect(), scope.authority.force);
         HostedCommand { branch, fences, force, ..HostedCommand::new(ids.space, group, body) }.encode(&mut writer);
         let pending = scope.shard.access.submit(writer.finish(), Decode::Contracts(decode));

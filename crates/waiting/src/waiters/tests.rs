@@ -26,6 +26,9 @@ fn the_longest_waiting_worker_whose_prefix_covers_the_queue_is_woken() {
     waiters.ready([(HERE, "jobs.mail.")]);
     drop(again);
     assert!(chosen(&mut next), "who leaves without having heard passes it on");
+    let mut later = waiters.join(wanted("jobs.mail.")).expect("open");
+    next.pass_on();
+    assert!(chosen(&mut later), "who has heard, and could not take it, passes it on if it says so");
     let mut again = waiters.join(wanted("jobs.")).expect("open");
     waiters.close();
     assert!(chosen(&mut again));

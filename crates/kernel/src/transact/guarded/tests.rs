@@ -226,6 +226,23 @@ fn several_operations_are_open_only_if_each_is() {
 }
 
 #[test]
+fn what_one_operation_creates_the_next_may_not_change() {
+    check(
+        "guard g open inbox; in g: set inbox 1, set inbox 2; in g: set inbox 1, init inbox 2; get g/inbox",
+        &format!("{UNFENCED}; inbox v1, inbox is v1; 1 v1"),
+    );
+}
+
+#[test]
+fn nothing_but_the_owner_of_a_group_is_of_its_type() {
+    check(
+        "put a as owner; declare owner for owners.; in g: own by w; count records *; next *",
+        "\"owner\" is not a record type of this space, or the record has no type [SH-1014]; \
+         type \"owner\" cannot be declared: the store itself has a type with this name [SH-1018]; g/_statehouse.owner #1; none; nothing",
+    );
+}
+
+#[test]
 fn the_longest_prefix_decides_and_a_thing_alone_is_its_own_group() {
     check(
         "guard a open x; guard a.b; set a.1/x 1; set a.b.1/x 1; set a.c 1; set b 1; unguard a.b; set a.b.1/x 1; unguard a.b; unguard a; set a.c 1",

@@ -2,6 +2,7 @@
 
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::time::millis;
+use statehouse::Statehouse;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::types::{DeclareType, IndexKindText, ShownBackoff, ShownType, StateKindText, StateText, TypeList};
@@ -30,7 +31,13 @@ pub(super) async fn declare(server: Server, call: Call<NoQuery, DeclareType>) ->
         server.expect_broker(|| format!("type {:?} with rescued_to or exhausted_to", declared.name))?;
     }
     let answer = shown(vec![prefix.clone()], declared.clone());
-    server.call(move |house| scope.open(house)?.space.declare_type(&prefix, declared)).await?;
+    let declare = move |house: &Statehouse| {
+        let space = scope.open(house)?.space;
+        // Only the library guards a type yet: what it has declared stays so.
+        let guarded = space.types()?.iter().any(|(_, known)| known.name == declared.name && known.guarded);
+        space.declare_type(&prefix, RecordType { guarded, ..declared })
+    };
+    server.call(declare).await?;
     Ok(Reply::new(answer))
 }
 
