@@ -86,6 +86,7 @@ numbered_texts! {
         OpenOwner = "one of its open names would open the record that owns a group",
         RepeatedName = "two of its names are the same",
         BuiltIn = "the store itself has a type with this name",
+        NeverEnds = "its type has no end; release it instead",
     }
 }
 

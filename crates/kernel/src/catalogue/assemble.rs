@@ -91,7 +91,7 @@ impl Catalogue {
             return Err("the type is invalid");
         }
         // The built-in type of owners has no row, so one that was declared before it may have its name.
-        let same_name = found.types.named(&declared.definition.name).filter(|same| same.id != OWNER_ID);
+        let same_name = found.types.declared(&declared.definition.name);
         if [0, OWNER_ID].contains(&declared.id) || same_name.is_some_and(|same| same.id != declared.id) {
             return Err("the number or the name of the type is taken");
         }

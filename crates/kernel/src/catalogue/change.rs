@@ -118,7 +118,7 @@ impl Catalogue {
                 let space = &declaration.space;
                 self.space(*space)?.types.check_level(self.level, &declaration.record_type)?;
                 let found = self.spaces.get_mut(space).expect("it was just looked up");
-                let before = found.types.named(&declaration.record_type.name);
+                let before = found.types.declared(&declaration.record_type.name);
                 let before = before.map_or(0, |before| before.definition.indexes.len());
                 let id = found.types.declare(&declaration.prefix, &declaration.record_type)?;
                 let declared = found.types.get(id).expect("it was just declared");

@@ -143,7 +143,7 @@ pub(crate) fn complete(
 ) -> Outcome {
     in_attempt(applying, record, attempt, Some(fields), |applying, before, mut after, declared| {
         let Some(completed) = declared.completed() else {
-            return Ok(Err(wrong_state(record, before, declared, RefusalReason::OwnerIsClaimed)));
+            return Ok(Err(wrong_state(record, before, declared, RefusalReason::NeverEnds)));
         };
         let is_held = declared.kind(after.numbers.state) == StateKind::Held;
         if !is_held && after.numbers.state != completed {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use kernel::records::lanes::may_be_ready;
 use kernel::records::queue::{SEPARATORS, depth, queue_of};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 use node::arrivals::Topic;
+use node::clock::Clock;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
 use node::sessions::requests::InSession;
@@ -128,12 +129,8 @@ impl Records {
         if options.wait.is_zero() {
             return self.claim_next_later(prefix, records_max, options).wait();
         }
-        let clock = self.scope.shard.clock();
-        let until_us = clock.monotonic_us().saturating_add(micros(options.wait));
-        let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
-        let time_over = Cell::new(false);
-        let over = poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending });
-        block_on(self.claim_next_until(prefix, records_max, options, over), left, &time_over)
+        let claim = async |over: TimeOver<'_>| self.claim_next_until(prefix, records_max, options, over).await;
+        block_for(self.scope.shard.clock(), options.wait, claim)
     }
 
     /// The same without blocking, for any runtime. If no record is ready it waits for one until `time_over`, whatever
@@ -324,6 +321,18 @@ impl Records {
     fn of(&self, claimed: &Claimed) -> Self {
         Self { scope: self.scope.clone(), group: claimed.group.as_deref().map(Into::into) }
     }
+}
+
+/// Ends when the time to wait is over.
+pub(super) type TimeOver<'wait> = Pin<&'wait mut dyn Future<Output = ()>>;
+
+/// Blocks on what waits for so long at most.
+pub(super) fn block_for<T>(clock: &dyn Clock, wait: Duration, work: impl AsyncFnOnce(TimeOver<'_>) -> T) -> T {
+    let until_us = clock.monotonic_us().saturating_add(micros(wait));
+    let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
+    let time_over = Cell::new(wait.is_zero());
+    let mut over = pin!(poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending }));
+    block_on(work(over.as_mut()), left, &time_over)
 }
 
 /// The fence of a claimed record.

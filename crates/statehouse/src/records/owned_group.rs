@@ -1,10 +1,8 @@
 //! Owning a group: one writer at a time, and a handle whose every write proves that it is the one.
 
-use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::ops::Deref;
 use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use contract::guards::OWNER_RECORD;
@@ -14,15 +12,15 @@ use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
 use kernel::{Body, FreedThing, Op, OpOutcome, RecordAct, Transact};
 use node::error::{from_halt, unexpected_answer};
-use node::pending::Pending;
-use waiting::{Place, Wanted, block_on};
+use node::pending::{Decode, Pending};
+use waiting::{Place, Wanted};
 
 use crate::Authority;
 use crate::admission::Scope;
 use crate::commit::{outcome, written};
 use crate::group::Group;
 
-use super::attempts::{ClaimOptions, check_worker, from_outcome};
+use super::attempts::{ClaimOptions, block_for, check_worker, from_outcome};
 
 /// A group that this handle owns, until it is released or lost.
 ///
@@ -82,12 +80,13 @@ impl OwnedGroup {
     /// Owns the group for so long from now on, or for the lease of 30 s.
     pub fn extend(&self, lease: Option<Duration>) -> Result<(), Error> {
         let act = RecordAct::Extend { attempt: self.attempt, lease_us: lease.map(micros) };
-        self.group.of_owner(act, written).map(|_| ())
+        self.group.of_owner(act, Decode::Contracts(written)).wait().map(|_| ())
     }
 
     /// Gives the group up: the next one can own it at once.
     pub fn release(self) -> Result<(), Error> {
-        self.group.of_owner(RecordAct::Release { attempt: self.attempt }, written).map(|_| ())
+        let act = RecordAct::Release { attempt: self.attempt };
+        self.group.of_owner(act, Decode::Contracts(written)).wait().map(|_| ())
     }
 }
 
@@ -95,12 +94,7 @@ impl Group {
     /// Owns the group: one claim at a time does. If another has it, waits as long as `options` say, and is refused
     /// with [`RecordRejection::Held`] after that. Those who wait get it one after the other.
     pub fn own(&self, options: &ClaimOptions) -> Result<OwnedGroup, Error> {
-        let clock = self.scope.shard.clock();
-        let until_us = clock.monotonic_us().saturating_add(micros(options.wait));
-        let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
-        let time_over = Cell::new(options.wait.is_zero());
-        let over = poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending });
-        block_on(self.own_until(options, over), left, &time_over)
+        block_for(self.scope.shard.clock(), options.wait, async |over| self.own_until(options, over).await)
     }
 
     /// [`own`](Self::own) without blocking, for any runtime: waits until `time_over`, whatever `options` say.
@@ -122,13 +116,14 @@ impl Group {
         let mut chosen: Option<Place<'_>> = None;
         loop {
             // It joins before it looks, so that the group does not become free unseen in between.
-            let place = shard.named_waiters.join(wanted.clone());
+            let Some(mut place) = shard.named_waiters.join(wanted.clone()) else {
+                return self.claim_owner(options).await.map(|claimed| self.owned_by(&claimed));
+            };
             // What is held in the view is not asked for: a thousand that wait would be a thousand commands.
-            if place.is_none() || self.is_worth_claiming(request)? {
+            if self.is_worth_claiming(request)? {
                 match self.claim_owner(options).await {
                     // A numbered request is executed once: what it was answered stays its answer.
-                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. })))
-                        if request.is_none() && place.is_some() => {}
+                    Err(Error::Rejected(Rejection::Record(RecordRejection::Held { .. }))) if request.is_none() => {}
                     Ok(claimed) => return Ok(self.owned_by(&claimed)),
                     Err(error) => {
                         if let Some(chosen) = chosen {
@@ -138,7 +133,6 @@ impl Group {
                     }
                 }
             }
-            let Some(mut place) = place else { continue };
             if !place.turn(time_over.as_mut()).await {
                 // It may just have been chosen: a free group must not be left lying.
                 drop(place);
@@ -192,14 +186,16 @@ impl Group {
     }
 
     fn claim_owner(&self, options: &ClaimOptions) -> Pending<Claimed> {
-        if let Err(rejection) = check_worker(&options.worker) {
-            return Pending::refused(rejection);
-        }
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease.map(micros) };
         let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
             (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
             other => Err(unexpected_answer("a claim of a group", &other)),
         });
+        self.of_owner(act, decode)
+    }
+
+    /// Does something to the owner of the group.
+    fn of_owner<T>(&self, act: RecordAct<'_>, decode: Decode<T>) -> Pending<T> {
         let (catalogue, ids) = match self.scope.current() {
             Ok(current) => current,
             Err(error) => return Pending::refused(error),
@@ -207,13 +203,5 @@ impl Group {
         let ops = vec![Op::Record(OWNER_RECORD, act)];
         let transact = Transact::new(ids.space, ids.branch, Some(&self.name), ops);
         self.scope.propose_read_by(&catalogue, &Body::Transact(transact), decode)
-    }
-
-    /// Does something to the owner of the group.
-    fn of_owner<T>(&self, act: RecordAct<'_>, decode: fn(kernel::Answer) -> Result<T, Error>) -> Result<T, Error> {
-        let (catalogue, ids) = self.scope.current()?;
-        let ops = vec![Op::Record(OWNER_RECORD, act)];
-        let transact = Transact::new(ids.space, ids.branch, Some(&self.name), ops);
-        self.scope.propose(&catalogue, &Body::Transact(transact), decode).wait()
     }
 }
