@@ -41,7 +41,7 @@ pub use faulty::{FaultPlan, FaultyStore};
 pub use gaps::Gaps;
 pub use key::Key;
 pub use memory::MemoryStore;
-pub use overlay::{Overlay, OverlayOptions};
+pub use overlay::{Overlay, OverlayOptions, OverlayView};
 pub use range::KeyRange;
 pub use staging::Staging;
 pub use store::{

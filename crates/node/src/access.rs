@@ -7,14 +7,14 @@ use contract::Error;
 use journal::LocalJournal;
 use kernel::command::MACHINE;
 use kernel::{Answer, Body, Catalogue, Keys};
-use kv::{Overlay, Store, View, Writer};
+use kv::{Overlay, OverlayView, View, Writer};
 use session::{Envelope, SESSIONS, SessionAnswer, SessionCommand};
 use storage::TreeStore;
 
 use crate::apply::proposer::Submission;
 use crate::clock::{Clock, Time};
 use crate::encoding::encode;
-use crate::error::{from_full_queue, from_journal, from_kv};
+use crate::error::{from_full_queue, from_journal};
 use crate::naming_view::NamingView;
 use crate::pending::{Decode, Pending, Responder};
 use crate::place::ShardPlace;
@@ -42,14 +42,36 @@ pub struct Access {
 impl Access {
     /// A view of everything acknowledged so far, with the catalogue.
     pub(crate) fn view(&self) -> Result<(Arc<dyn View>, Arc<Catalogue>), Error> {
-        let (view, catalogue) = (self.store.view().map_err(|error| from_kv(&error))?, self.shared.catalogue());
+        let (view, catalogue) = self.newest()?;
+        Ok((self.naming(view, &catalogue), catalogue))
+    }
+
+    /// Reads one thing at a view of everything acknowledged so far.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&dyn View, &Arc<Catalogue>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (view, catalogue) = self.newest()?;
+        match self.tree.noticed_count() {
+            0 => read(&view, &catalogue),
+            _ => read(&*self.naming(view, &catalogue), &catalogue),
+        }
+    }
+
+    fn newest(&self) -> Result<(OverlayView, Arc<Catalogue>), Error> {
+        let (view, catalogue) = (self.store.newest(), self.shared.catalogue());
         // After the view was taken: a node that was paused in between must not answer with it.
         self.tenure.check(&*self.clock)?;
-        if self.tree.noticed_count() == 0 {
-            return Ok((view, catalogue));
-        }
-        let view = Arc::new(NamingView { inner: view, catalogue: catalogue.clone() });
         Ok((view, catalogue))
+    }
+
+    /// The view, whose errors name what is damaged once something is.
+    fn naming(&self, view: OverlayView, catalogue: &Arc<Catalogue>) -> Arc<dyn View> {
+        let view = Arc::new(view);
+        match self.tree.noticed_count() {
+            0 => view,
+            _ => Arc::new(NamingView { inner: view, catalogue: catalogue.clone() }),
+        }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

@@ -148,6 +148,14 @@ impl Shard {
         self.access.view()
     }
 
+    /// Reads one thing at a view of everything acknowledged so far.
+    pub fn read<T>(&self, read: impl FnOnce(&dyn View, &Arc<Catalogue>) -> Result<T, Error>) -> Result<T, Error> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        self.access.read(read)
+    }
+
     /// Refuses once this node may not answer for the shard any more. For what is answered without a view.
     pub fn check_tenure(&self) -> Result<(), Error> {
         self.access.tenure.check(self.clock())

@@ -182,9 +182,11 @@ impl Cells {
         read: impl FnOnce(&ViewCells<'_>, &ThingId<'_>) -> Result<T, session::Halt>,
     ) -> Result<T, Error> {
         self.check_names(cell)?;
-        let (view, catalogue, ids) = self.scope.view()?;
-        let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), cell)?;
-        read(&ViewCells { view: &*view, keys: self.scope.shard.keys() }, &id).map_err(|halt| from_halt(&halt))
+        self.scope.shard.read(|view, catalogue| {
+            let ids = self.scope.resolve(catalogue)?;
+            let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), cell)?;
+            read(&ViewCells { view, keys: ids.keys }, &id).map_err(|halt| from_halt(&halt))
+        })
     }
 
     fn propose<T>(&self, cell: &str, op: Op<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {

@@ -231,11 +231,16 @@ impl Records {
     }
 
     fn prepare(&self, record: &str) -> Result<(Arc<Catalogue>, ScopeIds), Error> {
+        self.check_names(record)?;
+        self.scope.current()
+    }
+
+    fn check_names(&self, record: &str) -> Result<(), Error> {
         if let Some(group) = &self.group {
             names::check_group(group)?;
         }
         names::check_record(record)?;
-        self.scope.current()
+        Ok(())
     }
 }
 

@@ -80,12 +80,14 @@ impl Records {
         record: &str,
         read: impl FnOnce(&ViewRecords<'_>, &ThingId<'_>, &dyn Fn() -> Stamp) -> Result<T, Halt>,
     ) -> Result<T, Error> {
-        let (_, ids) = self.prepare(record)?;
-        let (view, catalogue) = self.scope.shard.view()?;
-        let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
-        let now = || self.scope.shard.now();
-        let read = || read(&ViewRecords::new(&*view, self.scope.shard.keys(), &catalogue)?, &id, &now);
-        read().map_err(|halt| from_halt(&halt))
+        self.check_names(record)?;
+        self.scope.shard.read(|view, catalogue| {
+            let ids = self.scope.resolve(catalogue)?;
+            let id = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), record)?;
+            let now = || self.scope.shard.now();
+            let read = || read(&ViewRecords::new(view, ids.keys, catalogue)?, &id, &now);
+            read().map_err(|halt| from_halt(&halt))
+        })
     }
 
     /// The value of a field, or none if it or its record does not exist. Other fields are not read.
