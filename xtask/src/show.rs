@@ -15,6 +15,7 @@ mod clones;
 mod edge;
 mod figures;
 mod inside;
+mod keyed;
 mod ledger;
 mod measured;
 mod pressure;
@@ -45,6 +46,7 @@ const TOPICS: &[Topic] = &[
     edge::TOPIC,
     pressure::TOPIC,
     inside::TOPIC,
+    keyed::TOPIC,
 ];
 
 /// The deterministic and crash tests: optimised, with debug assertions.

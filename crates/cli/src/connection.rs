@@ -26,13 +26,14 @@ pub(crate) use streaming::Streaming;
 pub(crate) struct Connection {
     client: Client,
     group: Option<String>,
+    force: bool,
     /// The directory, if this process opened it.
     house: Option<Statehouse>,
 }
 
 impl Connection {
     pub(crate) fn remote(url: &str, timeout: Duration) -> Result<Self, Failure> {
-        Ok(Self { client: options(timeout).over(transport(url)?), group: None, house: None })
+        Ok(Self { client: options(timeout).over(transport(url)?), group: None, force: false, house: None })
     }
 
     /// Opens an existing directory; a command never creates one.
@@ -43,7 +44,7 @@ impl Connection {
         }
         let house = Statehouse::open(directory)?;
         let client = options(timeout).over(OpenedDirectory::new(house.clone()));
-        Ok(Self { client, group: None, house: Some(house) })
+        Ok(Self { client, group: None, force: false, house: Some(house) })
     }
 
     pub(crate) fn in_place(mut self, space: Option<String>, branch: Option<String>, group: Option<String>) -> Self {
@@ -60,9 +61,28 @@ impl Connection {
         self
     }
 
+    /// What the flags show besides: that the caller owns the group, or means to write without a fence.
+    pub(crate) fn with_authority(mut self, owner: Option<&str>, force: bool) -> Result<Self, Failure> {
+        if let Some(token) = owner {
+            let refused =
+                |error| Failure::usage(format!("--owner: {error}")).next("give the token of `statehouse group own`");
+            self.client = self.client.showing_owner(token).map_err(refused)?;
+        }
+        if force {
+            self.client = self.client.forced();
+        }
+        self.force = force;
+        Ok(self)
+    }
+
     /// The group that the flags name.
     pub(crate) fn group(&self) -> Option<&str> {
         self.group.as_deref()
+    }
+
+    /// Whether the flags mean to act without what is usually shown.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.force
     }
 
     pub(crate) fn is_remote(&self) -> bool {

@@ -24,6 +24,8 @@ mod explain;
 mod export;
 mod following;
 mod given;
+mod group;
+mod guard;
 mod log;
 mod output;
 mod paint;
@@ -104,6 +106,8 @@ enum Command {
     Txn(txn::Txn),
     Watch(watch::Watch),
     Branch(branch::Branch),
+    Group(group::Group),
+    Guard(guard::Guard),
     Space(spaces::Space),
     Ctx(ctx::Ctx),
     Why(why::Why),
@@ -170,6 +174,8 @@ impl Command {
             Command::Txn(txn) => txn.run(output),
             Command::Watch(watch) => watch.run(output),
             Command::Branch(branch) => branch.run(output),
+            Command::Group(group) => group.run(output),
+            Command::Guard(guard) => guard.run(output),
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),

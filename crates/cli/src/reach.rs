@@ -46,6 +46,12 @@ pub(crate) struct Reach {
     /// The group. Default: each name is its own group.
     #[arg(id = "where-group", long = "group", global = true, value_name = "NAME")]
     pub(crate) group: Option<String>,
+    /// The token of the group's owner, from `statehouse group own`.
+    #[arg(id = "where-owner", long = "owner", global = true, value_name = "TOKEN")]
+    pub(crate) owner: Option<String>,
+    /// Write without the fences that a guard requires; end a session without its secret.
+    #[arg(id = "where-force", long = "force", global = true)]
+    pub(crate) force: bool,
     /// How long an answer may take.
     #[arg(id = "where-timeout", long = "timeout", global = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) timeout: Duration,
@@ -60,7 +66,17 @@ impl Reach {
     /// No flags.
     pub(crate) fn new() -> Self {
         let timeout = Duration::from_secs(10);
-        Self { url: None, data: None, context: None, space: None, branch: None, group: None, timeout }
+        Self {
+            url: None,
+            data: None,
+            context: None,
+            space: None,
+            branch: None,
+            group: None,
+            owner: None,
+            force: false,
+            timeout,
+        }
     }
 
     /// Connects, does the work, and closes the store.
@@ -124,7 +140,8 @@ impl Reach {
             Target::Url(url) => Connection::remote(url, self.timeout)?,
             Target::Data(directory) => Connection::directory(directory, self.timeout)?,
         };
-        Ok(connection.in_place(self.space.clone(), self.branch.clone(), self.group.clone()))
+        let connection = connection.in_place(self.space.clone(), self.branch.clone(), self.group.clone());
+        connection.with_authority(self.owner.as_deref(), self.force)
     }
 
     /// The selected store.

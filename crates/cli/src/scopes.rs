@@ -1,5 +1,5 @@
-//! Which of `--space`, `--branch` and `--group` a command honours: those that its route honours. The others are refused up
-//! front, because a command that ignored one would act on another place than the one meant.
+//! Which of `--space`, `--branch`, `--group`, `--owner` and `--force` a command honours: those that its route honours. The others
+//! are refused up front, because a command that ignored one would act on another place than the one meant, or in another way.
 //!
 //! Keeps: every command with these flags is in the table.
 
@@ -8,10 +8,11 @@ use clap::parser::ValueSource;
 use statehouse::shell::Suggested;
 use wire::routes::{
     BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ,
-    CELLS_WRITE, CHANGES_READ, EXPORT_CREATE, LIMITS_READ, RECORDS_CLAIM, RECORDS_COMPLETE, RECORDS_COUNTS,
-    RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_RELEASE,
-    RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS, RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT,
-    Route, SERVER_READY, SERVER_STATUS, SERVER_VERSION, SESSIONS_END, SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE,
+    CELLS_WRITE, CHANGES_READ, EXPORT_CREATE, GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST,
+    GUARDS_REMOVE, GUARDS_SET, LIMITS_READ, RECORDS_CLAIM, RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE,
+    RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN,
+    RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS, RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, Route,
+    SERVER_READY, SERVER_STATUS, SERVER_VERSION, SESSIONS_END, SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE,
     SPACES_LIST, SPACES_RETENTION, SPACES_USAGE, Scope, TRANSACTIONS_COMMIT, TYPES_DECLARE,
 };
 
@@ -39,6 +40,13 @@ const COMMANDS: &[(&str, Route)] = &[
     ("check health", SERVER_READY),
     ("check perf", CELLS_WRITE),
     ("export", EXPORT_CREATE),
+    ("group extend", GROUPS_EXTEND),
+    ("group own", GROUPS_OWN),
+    ("group owner", GROUPS_OWNER),
+    ("group release", GROUPS_RELEASE),
+    ("guard ls", GUARDS_LIST),
+    ("guard rm", GUARDS_REMOVE),
+    ("guard set", GUARDS_SET),
     ("info", LIMITS_READ),
     ("rec claim", RECORDS_CLAIM),
     ("rec complete", RECORDS_COMPLETE),
@@ -80,17 +88,28 @@ const COMMANDS: &[(&str, Route)] = &[
     ("why session", RECORDS_SCAN),
 ];
 
-/// A flag, its id, and the widest scope of a route that honours it.
-const FLAGS: [(&str, &str, Scope); 3] = [
-    ("--space", "where-space", Scope::Space),
-    ("--branch", "where-branch", Scope::Branch),
-    ("--group", "where-group", Scope::Group),
-];
+/// A command that only reads without one of its arguments, which writes: the command, the argument, and the route that reads.
+const READS_WITHOUT: &[(&str, &str, Route)] = &[("rec ttl", "time", RECORDS_READ)];
 
-/// Whether a route honours a flag. A transaction has its group in its path.
-fn is_honoured(route: Route, from: Scope) -> bool {
-    route.scope >= from || (from == Scope::Group && route == TRANSACTIONS_COMMIT)
+/// A flag, its id, and whether a route honours it.
+struct Flag {
+    name: &'static str,
+    id: &'static str,
+    is_honoured: fn(Route) -> bool,
 }
+
+const FLAGS: [Flag; 5] = [
+    Flag { name: "--space", id: "where-space", is_honoured: |route| route.scope >= Scope::Space },
+    Flag { name: "--branch", id: "where-branch", is_honoured: |route| route.scope >= Scope::Branch },
+    // A transaction has its group in its path.
+    Flag {
+        name: "--group",
+        id: "where-group",
+        is_honoured: |route| route.scope >= Scope::Group || route == TRANSACTIONS_COMMIT,
+    },
+    Flag { name: "--owner", id: "where-owner", is_honoured: |route| route.is_fenced() },
+    Flag { name: "--force", id: "where-force", is_honoured: |route| route.can_be_forced() || route == SESSIONS_END },
+];
 
 /// The flags that a suggested command must not have; none if the command does not reach a store.
 pub(crate) fn not_honoured(command: &Suggested) -> Option<Vec<&'static str>> {
@@ -98,7 +117,7 @@ pub(crate) fn not_honoured(command: &Suggested) -> Option<Vec<&'static str>> {
     let of = |words: &[String]| COMMANDS.iter().find(|(name, _)| *name == words.join(" "));
     let found = (1..=words.len().min(2)).find_map(|count| of(&words[..count]))?;
     let (_, route) = Some(found).filter(|_| program == "statehouse")?;
-    Some(FLAGS.iter().filter(|(_, _, from)| !is_honoured(*route, *from)).map(|(flag, ..)| *flag).collect())
+    Some(FLAGS.iter().filter(|flag| !(flag.is_honoured)(*route)).map(|flag| flag.name).collect())
 }
 
 /// Refuses a flag that the command does not honour.
@@ -113,9 +132,15 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
         return Ok(());
     };
     let is_given = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
-    match FLAGS.iter().find(|(_, id, from)| is_given(id) && !is_honoured(*route, *from)) {
+    let reads = READS_WITHOUT.iter().find(|(name, argument, _)| *name == command && !is_given(argument));
+    let route = reads.map_or(route, |(.., route)| route);
+    match FLAGS.iter().find(|flag| is_given(flag.id) && !(flag.is_honoured)(*route)) {
         None => Ok(()),
-        Some((flag, ..)) => {
+        Some(Flag { name: flag @ ("--owner" | "--force"), .. }) => {
+            Err(Failure::usage(format!("`statehouse {command}` writes nothing in a group and does not take {flag}"))
+                .next(format!("remove {flag}")))
+        }
+        Some(Flag { name: flag, .. }) => {
             let whole = match route.scope {
                 Scope::Store => "the whole store",
                 Scope::Space => "a whole space",
@@ -158,10 +183,15 @@ mod tests {
     #[test]
     fn every_suggested_command_gets_the_flags_that_it_takes() {
         let of = |words: &[&str]| not_honoured(&Suggested::new(words.iter().copied()));
-        assert_eq!(of(&["statehouse", "why", "job", "a"]), Some(vec![]));
-        assert_eq!(of(&["statehouse", "space", "ls"]), Some(vec!["--space", "--branch", "--group"]));
-        assert_eq!(of(&["statehouse", "branch", "ls"]), Some(vec!["--branch", "--group"]));
-        assert_eq!(of(&["statehouse", "rec", "type"]), Some(vec!["--branch", "--group"]));
+        let reads = ["--owner", "--force"];
+        assert_eq!(of(&["statehouse", "why", "job", "a"]), Some(reads.to_vec()));
+        assert_eq!(
+            of(&["statehouse", "space", "ls"]),
+            Some([&["--space", "--branch", "--group"][..], &reads].concat())
+        );
+        assert_eq!(of(&["statehouse", "branch", "ls"]), Some([&["--branch", "--group"][..], &reads].concat()));
+        assert_eq!(of(&["statehouse", "rec", "type"]), Some([&["--branch", "--group"][..], &reads].concat()));
+        assert_eq!(of(&["statehouse", "group", "own"]), Some(vec!["--group", "--owner"]));
         assert_eq!(of(&["statehouse", "txn"]), Some(vec![]));
         assert_eq!((of(&["statehouse", "dev"]), of(&["ls"])), (None, None));
     }

@@ -64,9 +64,6 @@ enum Verb {
     Kill {
         /// The session's id, as shown by `session ls`.
         session: String,
-        /// End it without its secret.
-        #[arg(long)]
-        force: bool,
         #[command(flatten)]
         sure: Sure,
     },
@@ -105,9 +102,9 @@ impl Verb {
                 listing.run(output, once).await
             }
             Verb::Show { session } => output.card(&connection.call(SESSIONS_READ, &[session]).ask().await?, SESSION),
-            Verb::Kill { session, force, sure } => {
+            Verb::Kill { session, sure } => {
                 sure.or_ask(&format!("end session {session} and release what it holds"))?;
-                let query = EndSession { force: force.then_some(true) };
+                let query = EndSession { force: connection.is_forced().then_some(true) };
                 let ended: EndedSession = connection.call(SESSIONS_END, &[session]).query(&query).read().await?;
                 if !ended.ended {
                     return Err(Failure::new(Exit::NotFound, format!("there is no session {session}"))

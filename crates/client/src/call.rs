@@ -85,24 +85,30 @@ impl Client {
             in_session: route.numbered,
             wrong: None,
         };
-        call.within(&self.scope, route.scope)
+        call.within(&self.scope, route)
     }
 }
 
 impl Call {
-    fn within(mut self, place: &Scope, honours: routes::Scope) -> Self {
-        let Scope { space, branch, group } = place;
+    fn within(mut self, place: &Scope, route: Route) -> Self {
+        let Scope { space, branch, group, owner, force } = place;
         let parts = [
             ("space", space, routes::Scope::Space),
             ("branch", branch, routes::Scope::Branch),
             ("group", group, routes::Scope::Group),
         ];
         for (name, value, from) in parts {
-            if let Some(value) = value.as_ref().filter(|_| honours >= from) {
+            if let Some(value) = value.as_ref().filter(|_| route.scope >= from) {
                 self = self.parameter(name, value);
             }
         }
-        self
+        if let Some(owner) = owner.as_ref().filter(|_| route.is_fenced()) {
+            self = self.header("statehouse-owner", owner);
+        }
+        match *force && route.can_be_forced() {
+            true => self.header("statehouse-force", "true"),
+            false => self,
+        }
     }
 
     fn parameter(mut self, name: &str, value: &str) -> Self {

@@ -129,6 +129,10 @@ pub(crate) struct Scope {
     pub(crate) space: Option<String>,
     pub(crate) branch: Option<String>,
     pub(crate) group: Option<String>,
+    /// The token of the attempt that owns the group.
+    pub(crate) owner: Option<String>,
+    /// Whether it writes without the fences that a guard requires.
+    pub(crate) force: bool,
 }
 
 impl Client {
@@ -151,7 +155,7 @@ impl Client {
 
     /// The same client in a group, whose contents can change in one commit.
     pub fn group(&self, group: impl Into<String>) -> Self {
-        let scope = Scope { group: Some(group.into()), ..self.scope.clone() };
+        let scope = Scope { group: Some(group.into()), owner: None, ..self.scope.clone() };
         Self { scope, ..self.clone() }
     }
 

@@ -37,6 +37,7 @@ pub mod changes;
 mod client;
 mod error;
 pub mod events;
+pub mod groups;
 pub mod operations;
 pub mod records;
 mod reply;

@@ -5,6 +5,7 @@
 //! store makes in the group, [`OWNER_RECORD`], of the built-in type [`OWNER`].
 
 use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
 
 use crate::error::Rejection;
 use crate::limits::{GUARD_OPEN_NAMES_MAX, NAME_BYTES_MAX};
@@ -16,6 +17,73 @@ pub const OWNER: &str = "owner";
 
 /// The record in a group whose live attempt owns it. Nobody can give a record this name.
 pub const OWNER_RECORD: &str = "_statehouse.owner";
+
+/// The attempt that owns a group, in one history of the store: after a restore the same number is another attempt.
+///
+/// Its text is visible ASCII, so that it fits into a header: what else is in the group's name is escaped as in a URL.
+///
+/// ```
+/// use statehouse_contract::guards::OwnerToken;
+/// let token = OwnerToken { group: "agents.7".into(), attempt: 3, history: 0xab };
+/// assert_eq!(token.to_string(), "agents.7#3#h00000000000000ab");
+/// assert_eq!(OwnerToken::parse("agents.7#3#h00000000000000ab"), Some(token));
+/// for text in ["", "agents.7#3", "agents.7#3#hab", "agents.7#03#h00000000000000ab", "#3#h00000000000000ab"] {
+///     assert_eq!(OwnerToken::parse(text), None, "{text}");
+/// }
+/// let odd = OwnerToken { group: "é #%".into(), attempt: 1, history: 1 };
+/// assert_eq!(odd.to_string(), "%C3%A9%20%23%25#1#h0000000000000001");
+/// assert_eq!(OwnerToken::parse(&odd.to_string()), Some(odd));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerToken {
+    /// The group.
+    pub group: String,
+    /// The attempt.
+    pub attempt: u64,
+    /// The history of the store in which it owns the group.
+    pub history: u64,
+}
+
+impl OwnerToken {
+    /// Reads what a store issued; none if the text is anything else, or the same in another spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('#');
+        let (group, attempt, history) = (parts.next()?, parts.next()?, parts.next()?.strip_prefix('h')?);
+        let (group, attempt) = (unescaped(group)?, attempt.parse().ok()?);
+        let token = Self { group, attempt, history: u64::from_str_radix(history, 16).ok()? };
+        (!token.group.is_empty() && token.to_string() == text).then_some(token)
+    }
+}
+
+impl fmt::Display for OwnerToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.group.bytes() {
+            match byte {
+                b'#' | b'%' => write!(formatter, "%{byte:02X}")?,
+                byte if byte.is_ascii_graphic() => formatter.write_char(byte.into())?,
+                byte => write!(formatter, "%{byte:02X}")?,
+            }
+        }
+        write!(formatter, "#{}#h{:016x}", self.attempt, self.history)
+    }
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        match first {
+            b'%' => {
+                let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+                rest = &rest[2..];
+            }
+            other => bytes.push(*other),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
 
 /// What is declared for a prefix of group names.
 ///

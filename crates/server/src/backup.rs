@@ -17,7 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::operations::{NoBody, Nothing, VerifiedBackup};
 use wire::query::NoQuery;
 
-use crate::api::call::{Answered, Call, Refusal, Reply};
+use crate::api::call::{Answered, Call, Reply};
+use crate::api::refusal::Refusal;
 use crate::{Server, streamed};
 
 /// The number of concurrent backups.

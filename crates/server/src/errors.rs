@@ -9,7 +9,8 @@ use wire::query::NoQuery;
 use wire::routes::ERRORS_PAGE;
 
 use crate::Server;
-use crate::api::call::{Answered, Call, Refusal, Reply};
+use crate::api::call::{Answered, Call, Reply};
+use crate::api::refusal::Refusal;
 
 /// Code, title, page.
 const PAGES: &[(&str, &str, &str)] = &[

@@ -16,7 +16,8 @@ use tokio::sync::Semaphore;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
-use crate::api::call::{Call, Refusal};
+use crate::api::call::Call;
+use crate::api::refusal::Refusal;
 use crate::backup::COMMIT_HEADER;
 use crate::{Server, streamed};
 

@@ -15,8 +15,9 @@ use wire::operations::{NoBody, Probe, Version};
 use wire::query::NoQuery;
 
 use crate::Server;
-use crate::api::call::{Answered, Call, Refusal, Reply};
+use crate::api::call::{Answered, Call, Reply};
 use crate::api::contract_versions;
+use crate::api::refusal::Refusal;
 use crate::http::encode::json_body;
 
 /// A condition of a probe, whether it holds, and why.

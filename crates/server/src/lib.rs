@@ -55,13 +55,14 @@ pub mod streamed;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use axum::http::HeaderValue;
 use contract::Error;
 use statehouse::Statehouse;
 use tokio_util::sync::CancellationToken;
 
-use api::call::Refusal;
+use api::refusal::Refusal;
 pub use http::dispatch::router;
 use limits::ServerLimits;
 use load::Load;
@@ -96,7 +97,7 @@ impl Server {
     /// A server over an open directory.
     pub fn new(house: Statehouse) -> Self {
         let limits = ServerLimits::default();
-        let history = HeaderValue::from_str(&format!("{:016x}", house.id())).expect("hexadecimal digits");
+        let history = HeaderValue::from_str(&problem::history_text(house.id())).expect("hexadecimal digits");
         let shared = Shared {
             house,
             ready: Arc::new(AtomicBool::new(true)),
@@ -150,6 +151,15 @@ impl Server {
         let house = self.house.clone();
         let done = tokio::task::spawn_blocking(move || work(&house)).await;
         done.map_err(|_| Refusal::Internal("a call to the store did not return"))?.map_err(Refusal::from)
+    }
+
+    /// Ends when a request has waited so long. When the server stops, waiting clients are told to ask again: another server, or this
+    /// one when it is back.
+    async fn waited(&self, wait: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = self.stopping.cancelled() => {}
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use contract::limits::PAGE_BYTES_MAX;
 use tokio::time::timeout;
 
 use crate::Server;
-use crate::api::call::Refusal;
+use crate::api::refusal::Refusal;
 use crate::load::{Load, Permit};
 
 /// The memory of a page while it is built: its rows, the text of each, and the joined text, which has grown.

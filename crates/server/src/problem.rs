@@ -12,7 +12,7 @@ use serde::Serialize;
 use wire::routes::ERRORS_PAGE;
 use wire::{DecodeError, Reason};
 
-use crate::api::call::Refusal;
+use crate::api::refusal::Refusal;
 use crate::errors::title;
 use crate::metrics::ProblemCode;
 
@@ -84,6 +84,11 @@ impl Problem {
     }
 }
 
+/// A store's history as text.
+pub(crate) fn history_text(history: u64) -> String {
+    format!("{history:016x}")
+}
+
 /// The status of a rejection.
 fn status_of(class: Class) -> StatusCode {
     match class {
@@ -131,6 +136,9 @@ impl From<Refusal> for Problem {
             Refusal::Unexpected(error) => Problem::from(error).of_header(),
             Refusal::NotFound { what, name } => Problem::not_found(what, &name),
             Refusal::HistoryGone { cell, oldest } => Problem::history_gone(&cell, oldest),
+            Refusal::OtherHistory { member, meant, is } => {
+                Problem::other_history(member, &history_text(meant), &history_text(is))
+            }
             Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
             Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
             Refusal::Internal(detail) => Problem::internal(detail),
@@ -234,14 +242,13 @@ impl Problem {
     }
 
     /// The request is for another history.
-    pub(crate) fn other_history(meant: &str, history: &HeaderValue) -> Self {
-        let is = history.to_str().unwrap_or_default();
+    pub(crate) fn other_history(member: &str, meant: &str, is: &str) -> Self {
         let detail = format!(
             "the request is for history {meant:?}, but this store has history {is:?}: it is another store, or was restored \
              or imported since"
         );
         let mut problem = Self::new(StatusCode::PRECONDITION_FAILED, "SH-1034", detail);
-        problem.add("member", "Statehouse-History");
+        problem.add("member", member);
         problem.add("history", is);
         problem.add("retryable", false);
         problem.add("outcome", "not_applied");

@@ -9,7 +9,8 @@ use wire::routes::{
 };
 
 use crate::Server;
-use crate::api::call::{Call, Refusal};
+use crate::api::call::Call;
+use crate::api::refusal::Refusal;
 
 /// Paths, and what they are for.
 const PLACES: &[(&str, &str)] = &[

@@ -85,7 +85,7 @@ fn malformed(secret: &str) -> [String; 5] {
     [secret[1..].to_owned(), secret.to_uppercase() + "A", format!("{secret}0"), "x".repeat(32), String::new()]
 }
 
-/// The bodies of the routes that take a session; none if it is not in this list.
+/// The bodies of the routes that take a session; none if it is not in this list. `HISTORY` is that of the store.
 fn body_of(route: &Route) -> Option<&'static str> {
     Some(match route.name {
         "cells.put" | "cells.init" => "1",
@@ -98,6 +98,8 @@ fn body_of(route: &Route) -> Option<&'static str> {
         "attempts.fail" => r#"{"token":"jobs.1#1","error":"e"}"#,
         // Somebody who is refused does not wait, and keeps nothing alive meanwhile.
         "records.claim" => r#"{"prefix":"jobs.","worker":"w","wait":"100ms"}"#,
+        "groups.own" => r#"{"worker":"w","wait":"100ms"}"#,
+        "groups.extend" | "groups.release" => r##"{"token":"jobs.1#1#hHISTORY"}"##,
         "transactions.commit" => r#"{"do":[{"op":"cell.set","name":"t","value":1}]}"#,
         "runs.append" => r#"{"eventType":"A","idempotencyKey":"k"}"#,
         "runs.fork" => r#"{"as":"fork","at":1}"#,
@@ -118,8 +120,9 @@ fn acts_as_a_session(route: &Route) -> bool {
     route.numbered || in_path(route) && route.name != "sessions.get"
 }
 
-fn request(route: &Route, session: &str, number: u64, secret: Option<&str>) -> Request {
+fn request(running: &Running, route: &Route, session: &str, number: u64, secret: Option<&str>) -> Request {
     let body = body_of(route).unwrap_or_else(|| panic!("{} takes a session: say with which body", route.name));
+    let body = body.replace("HISTORY", &format!("{:016x}", running.house.id()));
     let path = route.at(&[if in_path(route) { session } else { "jobs.1" }]);
     let mut request = match route.method {
         Method::Get => Request::get(path),
@@ -158,7 +161,9 @@ fn a_route_acts_as_a_session_for_whoever_shows_its_secret_and_for_nobody_else() 
     for (route, number) in ALL.iter().filter(|route| acts_as_a_session(route)).zip(1..) {
         routes += 1;
         let own = open(&client);
-        let sent = |secret: Option<&str>| client.send(request(route, &own.session, number, secret)).expect("an answer");
+        let sent = |secret: Option<&str>| {
+            client.send(request(&running, route, &own.session, number, secret)).expect("an answer")
+        };
         let state = || client.call(Request::get(format!("/v1/sessions/{}", own.session))).expect("a session").text();
         let (before, state_before) = (applied(), state());
         for (shown, what) in ALL_SHOWN.iter().rev() {
@@ -184,7 +189,7 @@ fn a_route_acts_as_a_session_for_whoever_shows_its_secret_and_for_nobody_else() 
                 }
             }
         }
-        let unknown = client.send(request(route, "s-999999", number, Some(&own.secret))).expect("an answer");
+        let unknown = client.send(request(&running, route, "s-999999", number, Some(&own.secret))).expect("an answer");
         let gone = if route.name == "sessions.end" { (200, String::new()) } else { (410, "SH-5004".to_owned()) };
         assert_eq!(refused(&unknown), gone, "{} of an unknown session", route.name);
     }
@@ -243,7 +248,7 @@ fn no_answer_shows_a_secret_again() {
     let record = Request::put("/v1/records/jobs.1").body(r#"{"type":"task","fields":{}}"#);
     client.call(record).expect("a record");
     let claim = ALL.iter().find(|route| route.name == "records.claim").expect("a route");
-    let claimed = client.send(request(claim, &own.session, 1, Some(&own.secret))).expect("an answer");
+    let claimed = client.send(request(&running, claim, &own.session, 1, Some(&own.secret))).expect("an answer");
     assert_eq!(claimed.json()["claimed"].as_array().map(Vec::len), Some(1));
     let reads = [
         format!("/v1/sessions/{}", own.session),

@@ -3,7 +3,7 @@
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
 //! - [`cells`], [`state`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file or folder per contract. [`written`], [`follow`]: what several of them share.
-//! - [`contracts`]: what every contract has a part of.
+//! - [`owners`]: guarded groups, and who owns one. [`contracts`]: what every contract has a part of.
 //! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
 //! - [`reader`], [`query`]: decode bytes into these types. [`error`]: which member was refused, and why.
 //! - [`schema`]: the types as JSON Schema.
@@ -21,6 +21,7 @@ pub mod error;
 pub mod follow;
 pub mod opaque;
 pub mod operations;
+pub mod owners;
 pub mod query;
 pub mod reader;
 pub mod records;

@@ -80,6 +80,16 @@ impl Route {
         filled + rest
     }
 
+    /// Whether it writes in a group, so that its sender can show that it owns the group.
+    pub fn is_fenced(&self) -> bool {
+        (self.numbered && self.subject() != GROUPS_OWN.subject()) || *self == SESSIONS_REQUEST
+    }
+
+    /// Whether it can be forced: it writes in a group, or takes one from its owner.
+    pub fn can_be_forced(&self) -> bool {
+        self.is_fenced() || *self == GROUPS_OWN
+    }
+
     /// Its subject: the part of its name before the dot.
     pub fn subject(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(subject, _)| subject)
@@ -220,6 +230,10 @@ routes! {
     ATTEMPTS_FAIL = Post Branch numbered "/v1/attempts/fail" "attempts.fail";
     RECORDS_CLAIM = Post Group numbered "/v1/claims" "records.claim";
     RECORDS_COUNTS = Get Group "/v1/counts" "records.counts";
+    GROUPS_OWN = Post Branch numbered "/v1/groups/{group}/own" "groups.own";
+    GROUPS_OWNER = Get Branch "/v1/groups/{group}/owner" "groups.owner";
+    GROUPS_EXTEND = Post Branch numbered "/v1/groups/{group}/extend" "groups.extend";
+    GROUPS_RELEASE = Post Branch numbered "/v1/groups/{group}/release" "groups.release";
     TRANSACTIONS_COMMIT = Post Branch numbered "/v1/groups/{group}/txn" "transactions.commit";
     RUNS_LIST = Get Group "/v1/runs" "runs.list";
     RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";
@@ -249,6 +263,9 @@ routes! {
     BRANCHES_DELETE = Delete Space "/v1/branches/{branch}" "branches.delete";
     TYPES_LIST = Get Space "/v1/types" "types.list";
     TYPES_DECLARE = Put Space "/v1/types/{prefix}" "types.declare";
+    GUARDS_LIST = Get Space "/v1/guards" "guards.list";
+    GUARDS_SET = Put Space "/v1/guards/{prefix}" "guards.set";
+    GUARDS_REMOVE = Delete Space "/v1/guards/{prefix}" "guards.remove";
     LIMITS_READ = Get Store "/v1/limits" "limits.get";
     BACKUP_CREATE = Get Store "/v1/backup" "backup.create";
     BACKUP_VERIFIED = Post Store "/v1/backup/verified" "backup.verified";

@@ -14,4 +14,4 @@ pub(crate) use hosted::serve as serve_machine;
 pub(crate) use schemathesis::run as run_schemathesis;
 pub(crate) use suites::run as run_suites;
 pub(crate) use surface::run as run_surface;
-pub(crate) use tally_machine::{PLANTED_KEY, TallyMachine};
+pub(crate) use tally_machine::{PLANTED_KEY, TallyCommand, TallyMachine};

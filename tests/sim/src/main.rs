@@ -14,6 +14,7 @@ mod http;
 mod kills;
 mod model;
 mod monitoring;
+mod one_writer;
 mod power_journal;
 mod power_store;
 mod pressure;
@@ -66,6 +67,10 @@ fn main() -> ExitCode {
         "model" => model::cells::run(&arguments),
         "mixed-model" => model::mixed::run(&arguments),
         "monitoring" => monitoring::run(&arguments),
+        "one-writer" => one_writer::run_matrices(&arguments),
+        "one-writer-child" => return one_writer::paused_child(&arguments),
+        "one-writer-paused" => one_writer::run_paused(&arguments),
+        "one-writer-waiters" => one_writer::run_waiters(&arguments),
         "take-overs" => take_overs::run(&arguments),
         "entry-log" => entry_log::run(&arguments),
         "power-journal" => power_journal::run(&arguments),

@@ -20,12 +20,17 @@ pub struct GuardedGroups {
 }
 
 impl GuardedGroups {
-    /// The guard of a group: the one with the longest prefix of its name.
+    /// The guard of a group.
     pub fn of_group(&self, group: &str) -> Option<&GroupGuard> {
+        self.deciding(group).map(|(_, guard)| guard)
+    }
+
+    /// The guard that decides about a group, with its prefix: the one with the longest prefix of the group's name.
+    pub fn deciding(&self, group: &str) -> Option<(&str, &GroupGuard)> {
         // Of two prefixes of one name the longer one is the greater.
         let up_to_it = (Bound::Unbounded, Bound::Included(group));
         let mut below = self.by_prefix.range::<str, _>(up_to_it).rev();
-        below.find(|(prefix, _)| group.starts_with(prefix.as_str())).map(|(_, guard)| guard)
+        below.find(|(prefix, _)| group.starts_with(prefix.as_str())).map(|(prefix, guard)| (prefix.as_str(), guard))
     }
 
     /// The guard of exactly this prefix.

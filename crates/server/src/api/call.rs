@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use contract::{Error, Expected, RefusalReason, Rejection};
+use contract::{Expected, RefusalReason, Rejection};
 use wire::values::DurationText;
 
+use super::refusal::Refusal;
 use super::scope::RequestScope;
 use crate::Server;
 use crate::page_memory::PagePermit;
@@ -79,42 +80,6 @@ impl<A> Reply<A> {
 
 /// The result of a call.
 pub(crate) type Answered<A> = Result<Reply<A>, Refusal>;
-
-/// Why a call did not succeed.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The store rejected it, or failed.
-    Store(Error),
-    /// The store rejected it, because the precondition failed.
-    Unexpected(Error),
-    /// There is nothing with this name.
-    NotFound { what: &'static str, name: String },
-    /// The past of a cell that is no longer kept.
-    HistoryGone { cell: String, oldest: u64 },
-    /// The request contradicts itself.
-    Invalid { member: Option<&'static str>, detail: String },
-    /// A bug in the server.
-    Internal(&'static str),
-    /// There is not enough memory for the answer.
-    NoMemory { max: usize, bytes: usize },
-}
-
-impl Refusal {
-    /// The request contradicts itself in one member.
-    pub(crate) fn invalid(member: &'static str, detail: impl Into<String>) -> Self {
-        Refusal::Invalid { member: Some(member), detail: detail.into() }
-    }
-
-    pub(crate) fn not_found(what: &'static str, name: impl Into<String>) -> Self {
-        Refusal::NotFound { what, name: name.into() }
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Refusal::Store(error)
-    }
-}
 
 impl Server {
     /// Refuses what would send messages to a broker, if there is none: they would wait forever.

@@ -52,13 +52,14 @@ pub(crate) async fn branches(server: Server, call: Call<NoQuery, NoBody>) -> Ans
 }
 
 pub(crate) async fn create_branch(server: Server, call: Call<NoQuery, NoBody>) -> Answered<BranchMade> {
-    let (scope, name) = (call.scope, call.name.clone());
-    server.call(move |house| scope.open(house)?.space.create_branch(&name).map(drop)).await?;
+    let (space, name) = (call.scope.open(&server.house)?.space, call.name.clone());
+    server.call(move |_| space.create_branch(&name).map(drop)).await?;
     Ok(Reply::new(BranchMade { branch: call.name }).created(true))
 }
 
 pub(crate) async fn delete_branch(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Nothing> {
-    server.call(move |house| call.scope.open(house)?.space.delete_branch(&call.name)).await?;
+    let space = call.scope.open(&server.house)?.space;
+    server.call(move |_| space.delete_branch(&call.name)).await?;
     Ok(Reply::new(Nothing {}))
 }
 

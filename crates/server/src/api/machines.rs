@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use statehouse::Space;
+use statehouse::Group;
 use statehouse::sessions::{SessionStore, UserMachine};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
@@ -24,13 +24,13 @@ const PUSHES: u32 = 100;
 /// The machines that accept requests, by number.
 pub(crate) type Machines = Arc<BTreeMap<u16, Machine>>;
 
-/// Creates the contract of sessions in front of one machine, in a space and a group.
-pub(crate) type Machine = Arc<dyn Fn(&Space, &str) -> Box<dyn SessionStore> + Send + Sync>;
+/// Creates the contract of sessions in front of one machine, in a group.
+pub(crate) type Machine = Arc<dyn Fn(&Group) -> Box<dyn SessionStore> + Send + Sync>;
 
 impl Server {
     /// The server, which also sends requests to a machine that its directory was opened with.
     pub fn hosting<M: UserMachine>(mut self) -> Self {
-        let machine: Machine = Arc::new(|space, group| Box::new(space.machine::<M>().group(group).portable()));
+        let machine: Machine = Arc::new(|group| Box::new(group.machine::<M>().portable()));
         Arc::make_mut(&mut self.machines).insert(M::NUMBER, machine);
         self
     }
@@ -45,11 +45,11 @@ pub(crate) async fn request(server: Server, call: Call<MachineRequest, RawBytes>
     let Some(request) = scope.session.take() else {
         return Err(Refusal::invalid("Statehouse-Request", "Statehouse-Request is missing"));
     };
+    let named = scope.group.take().unwrap_or_else(|| GROUP.to_owned());
+    let (_, group) = scope.open_group(&server.house, &named)?;
     let answer = server.call(move |house| {
-        let group = scope.group.as_deref().unwrap_or(GROUP);
-        let space = scope.open(house)?.space;
         let shown = house.sessions().shown(session, secret)?;
-        machine(&space, group).request(&shown, request.request, request.lowest_pending, &command)
+        machine(&group).request(&shown, request.request, request.lowest_pending, &command)
     });
     Ok(RawBytes(answer.await?.into()))
 }

@@ -15,6 +15,7 @@ mod cells;
 pub(crate) mod changes;
 pub(crate) mod machines;
 mod records;
+pub(crate) mod refusal;
 mod runs;
 pub(crate) mod scope;
 pub(crate) mod sessions;
@@ -28,7 +29,8 @@ use wire::operations::ContractVersions;
 use wire::transactions::WrittenOperation;
 
 use crate::http::entry::Entry;
-use call::{Answered, Call, RawBytes, Refusal, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero};
+use call::{Answered, Call, RawBytes, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero};
+use refusal::Refusal;
 use scope::RequestScope;
 use transactions::{CommitBuilder, Parts};
 

@@ -1,8 +1,15 @@
-//! The scope of a request: its space, branch and group, and its session. Each contract adds its own handle to [`Handles`].
+//! The scope of a request: its space, branch and group, its session, and what it may do there besides what anybody may. Each
+//! contract adds its own handle to [`Handles`].
 
+use contract::SessionSecret;
 use contract::catalogue::DEFAULT_SPACE;
-use contract::{Error, SessionSecret};
 use statehouse::{Group, Space, Statehouse};
+use wire::owners::OwnerToken;
+
+use super::refusal::Refusal;
+
+/// The header by which a request shows that its sender owns the group.
+pub(crate) const OWNER: &str = "Statehouse-Owner";
 
 /// The scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +20,10 @@ pub(crate) struct RequestScope {
     pub(crate) session: Option<InSession>,
     /// The secret shown for that session, or for the one in the path.
     pub(crate) secret: Option<SessionSecret>,
+    /// The attempt by which the sender owns the group.
+    pub(crate) owner: Option<ShownToken>,
+    /// Whether it is written without the fences that a guard requires.
+    pub(crate) force: bool,
 }
 
 /// A numbered request of a session.
@@ -23,15 +34,25 @@ pub(crate) struct InSession {
     pub(crate) lowest_pending: u64,
 }
 
+/// The token of a group's owner, and the header or the member that it was in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ShownToken {
+    pub(crate) token: OwnerToken,
+    pub(crate) member: &'static str,
+}
+
 /// The scope of a request in an open store.
 pub(crate) struct Handles {
+    /// The space, for what anybody may do.
     pub(crate) space: Space,
-    group: Option<String>,
+    /// The space, for what this request may do.
+    allowed: Space,
+    group: Option<Group>,
 }
 
 impl RequestScope {
     /// Opens the scope, in the session if there is one and its secret was shown.
-    pub(crate) fn open(&self, house: &Statehouse) -> Result<Handles, Error> {
+    pub(crate) fn open(&self, house: &Statehouse) -> Result<Handles, Refusal> {
         let name = self.space.as_deref().unwrap_or(DEFAULT_SPACE);
         let space = match self.session {
             None => house.space(name),
@@ -45,16 +66,50 @@ impl RequestScope {
             Some(branch) => space.branch(branch),
             None => space,
         };
-        Ok(Handles { space, group: self.group.clone() })
+        let allowed = if self.force { space.forced() } else { space.clone() };
+        let group = match (&self.group, &self.owner) {
+            (None, None) => None,
+            (Some(group), None) => Some(allowed.group(group)),
+            (group, Some(owner)) => {
+                let attempt = owner.attempt_in(house, group.as_deref())?;
+                group.as_ref().map(|group| Group::clone(&allowed.group(group).owned(attempt)))
+            }
+        };
+        Ok(Handles { space, allowed, group })
+    }
+
+    /// Opens the scope in the group that the path or the body names.
+    pub(crate) fn open_group(self, house: &Statehouse, group: &str) -> Result<(Handles, Group), Refusal> {
+        let handles = Self { group: Some(group.to_owned()), ..self }.open(house)?;
+        let group = handles.group.clone().unwrap_or_else(|| handles.allowed.group(group));
+        Ok((handles, group))
+    }
+}
+
+impl ShownToken {
+    /// The attempt by which it owns a group. The token of another group, or of another history, proves nothing here.
+    pub(crate) fn attempt_in(&self, house: &Statehouse, group: Option<&str>) -> Result<u64, Refusal> {
+        let Self { token, member } = self;
+        let (owned, attempt, history) = (token.group.as_str(), token.attempt, token.history);
+        if Some(owned) != group {
+            let named =
+                group.map_or_else(|| "names no group".to_owned(), |group| format!("is for the group {group:?}"));
+            let detail = format!("{member} is a token of the group {owned:?}, but the request {named}");
+            return Err(Refusal::invalid(member, detail));
+        }
+        match history == house.id() {
+            true => Ok(attempt),
+            false => Err(Refusal::OtherHistory { member, meant: history, is: house.id() }),
+        }
     }
 }
 
 impl Handles {
     /// What the scope has of one contract: of the group, or of the whole space.
-    pub(crate) fn of<T>(&self, in_group: impl FnOnce(Group) -> T, in_space: impl FnOnce(&Space) -> T) -> T {
+    pub(crate) fn of<T>(&self, in_group: impl FnOnce(&Group) -> T, in_space: impl FnOnce(&Space) -> T) -> T {
         match &self.group {
-            Some(group) => in_group(self.space.group(group)),
-            None => in_space(&self.space),
+            Some(group) => in_group(group),
+            None => in_space(&self.allowed),
         }
     }
 

@@ -9,7 +9,8 @@ use super::{Answered, Call, Reply};
 use crate::Server;
 
 pub(crate) async fn command(server: Server, call: Call<NoQuery, StateCommand>) -> Answered<StateOutput> {
-    let Call { scope, body, .. } = call;
+    let Call { mut scope, body, .. } = call;
+    scope.group = Some(seed::GROUP.to_owned());
     let command = match body {
         StateCommand::StateInit(of) => Command::StateInit { branch: of.branch, cell: of.cell, value: of.value.0 },
         StateCommand::StateGet(of) => Command::StateGet { branch: of.branch, cell: of.cell },
@@ -22,11 +23,9 @@ pub(crate) async fn command(server: Server, call: Call<NoQuery, StateCommand>) -
         },
         StateCommand::StateSet(of) => Command::StateSet { branch: of.branch, cell: of.cell, value: of.value.0 },
     };
-    let executed = server.call(move |house| {
-        let handles = scope.open(house)?;
-        let cells = handles.space.branch(seed::branch_of(&command)).group(seed::GROUP).cells();
-        Ok((seed::execute_alone(&cells, command)?, handles.replayed()))
-    });
+    scope.branch = Some(seed::branch_of(&command).to_owned());
+    let handles = scope.open(&server.house)?;
+    let executed = server.call(move |_| Ok((seed::execute_alone(&handles.cells(), command)?, handles.replayed())));
     let (output, replayed) = executed.await?;
     let shown = |state: seed::State| State {
         value: UserJson(state.value),

@@ -4,20 +4,27 @@
 //! all of it, with the current state.
 
 use contract::limits::MESSAGE_DEPTH_MAX;
-use statehouse::{Commit, Done as StoredDone, Space};
+use statehouse::{Commit, Done as StoredDone, Group, Space};
 use wire::contracts::{Done, Guard, Operation};
 use wire::query::NoQuery;
 use wire::transactions::messages::{MessageOperation, Sent};
 use wire::transactions::{Committed, Fence, NothingDone, Transaction, WrittenOperation};
 
+use super::scope::{OWNER, RequestScope, ShownToken};
 use super::{Answered, Call, Refusal, Reply, add_guard, add_operation, contract_done};
 use crate::Server;
 
 pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> Answered<Committed> {
     let Call { scope, name: group, body, .. } = call;
-    let handles = scope.open(&server.house)?;
-    let mut builder = CommitBuilder::new(&server, &handles.space, &group, 0)?;
-    builder.add(body.guards, body.fence, body.operations)?;
+    let Transaction { guards, fence, owner, force, operations } = body;
+    let owner = owner.map(|token| ShownToken { token, member: "owner" });
+    if owner.is_some() && scope.owner.is_some() {
+        return Err(Refusal::invalid("owner", format!("owner repeats the header {OWNER}: send one of them")));
+    }
+    let (owner, force) = (owner.or(scope.owner.clone()), scope.force || force == Some(true));
+    let (handles, group) = RequestScope { owner, force, ..scope }.open_group(&server.house, &group)?;
+    let mut builder = CommitBuilder::new(&server, &handles.space, group, 0)?;
+    builder.add(guards, fence, operations)?;
     let CommitBuilder { commit, parts, .. } = builder;
     let (committed, done) = commit.run_each_later().await?;
     let done = all_done(parts, &done);
@@ -28,7 +35,7 @@ pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> 
 pub(super) struct CommitBuilder<'space> {
     server: &'space Server,
     space: &'space Space,
-    pub(super) group: &'space str,
+    pub(super) group: Group,
     commit: Commit,
     /// The attempt that fences all of it.
     pub(super) fence: Option<(String, u64)>,
@@ -54,11 +61,11 @@ impl Parts {
 }
 
 impl<'space> CommitBuilder<'space> {
-    fn new(server: &'space Server, space: &'space Space, group: &'space str, depth: usize) -> Result<Self, Refusal> {
+    fn new(server: &'space Server, space: &'space Space, group: Group, depth: usize) -> Result<Self, Refusal> {
         if depth > MESSAGE_DEPTH_MAX {
             return Err(Refusal::invalid("do", format!("do sends transactions more than {MESSAGE_DEPTH_MAX} deep")));
         }
-        let commit = space.group(group).commit();
+        let commit = group.commit();
         Ok(Self { server, space, group, commit, fence: None, parts: Vec::new(), depth })
     }
 
@@ -87,7 +94,7 @@ impl<'space> CommitBuilder<'space> {
 
     /// Adds to the commit.
     pub(super) fn change(&mut self, change: impl FnOnce(Commit) -> Commit) {
-        let nothing = self.space.group(self.group).commit();
+        let nothing = self.group.commit();
         self.commit = change(std::mem::replace(&mut self.commit, nothing));
     }
 
@@ -96,7 +103,7 @@ impl<'space> CommitBuilder<'space> {
         &mut self,
         change: impl FnOnce(Commit) -> Result<(Commit, T), Refusal>,
     ) -> Result<T, Refusal> {
-        let nothing = self.space.group(self.group).commit();
+        let nothing = self.group.commit();
         let (commit, changed) = change(std::mem::replace(&mut self.commit, nothing))?;
         self.commit = commit;
         Ok(changed)
@@ -114,7 +121,15 @@ impl<'space> CommitBuilder<'space> {
             }
             MessageOperation::Push(of) => self.change(|commit| commit.push(of.session.0, of.payload.0)),
             MessageOperation::Send(of) => {
-                let mut sent = CommitBuilder::new(self.server, self.space, &of.group, self.depth + 1)?;
+                let mut group = self.space.group(&of.group);
+                if of.force == Some(true) {
+                    group = group.forced();
+                }
+                if let Some(token) = of.owner {
+                    let shown = ShownToken { token, member: "owner" };
+                    group = Group::clone(&group.owned(shown.attempt_in(&self.server.house, Some(&of.group))?));
+                }
+                let mut sent = CommitBuilder::new(self.server, self.space, group, self.depth + 1)?;
                 sent.add(of.guards, of.fence, of.operations)?;
                 let sent = sent.commit;
                 self.change(|commit| match of.after {

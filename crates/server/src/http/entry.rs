@@ -16,7 +16,8 @@ use wire::schema::{Described, Member, Schemas};
 use super::encode::{AnswerForm, Encode};
 use super::head::Head;
 use crate::Server;
-use crate::api::call::{Call, RawBytes, Refusal};
+use crate::api::call::{Call, RawBytes};
+use crate::api::refusal::Refusal;
 use crate::problem::Problem;
 
 /// The kind of access a route needs, for permissions.
@@ -53,6 +54,10 @@ pub(crate) struct Honours {
     pub(crate) request: bool,
     /// `Statehouse-Session-Secret`, of that session or of the one in the path.
     pub(crate) secret: bool,
+    /// `Statehouse-Owner`: the sender owns the group.
+    pub(crate) owner: bool,
+    /// `Statehouse-Force`.
+    pub(crate) force: bool,
     pub(crate) if_match: bool,
     pub(crate) if_none_match: bool,
     pub(crate) idempotency_key: bool,
@@ -220,6 +225,8 @@ where
         group: route.scope >= Scope::Group,
         session: route.numbered,
         secret: route.numbered,
+        owner: route.is_fenced(),
+        force: route.can_be_forced(),
         ..Honours::default()
     };
     Entry {

@@ -11,16 +11,20 @@ use axum::http::HeaderValue;
 use axum::http::request::Parts;
 use contract::suggest::nearest;
 use contract::{Expected, SessionSecret};
+use wire::owners::OwnerToken;
 use wire::query::{Parameter, parameters};
 use wire::values::SessionId;
 use wire::{DecodeError, Reason};
 
 use super::entry::{Asked, Entry, Honours};
-use crate::api::scope::{InSession, RequestScope};
+use crate::api::scope::{InSession, OWNER, RequestScope, ShownToken};
 use crate::problem::Problem;
 
 /// The header that shows the secret of a session.
 const SECRET: &str = "Statehouse-Session-Secret";
+
+/// The header of a request that is written without the fences that a guard requires.
+pub(crate) const FORCE: &str = "Statehouse-Force";
 
 /// Our own request headers.
 const OURS: &[&str] = &[
@@ -30,6 +34,8 @@ const OURS: &[&str] = &[
     "Statehouse-Request",
     "Statehouse-Lowest-Pending",
     "Statehouse-History",
+    OWNER,
+    FORCE,
 ];
 
 /// The decoded head of a request.
@@ -58,6 +64,8 @@ struct Found<'headers> {
     request: Option<&'headers str>,
     lowest_pending: Option<&'headers str>,
     history: Option<&'headers str>,
+    owner: Option<&'headers str>,
+    force: Option<&'headers str>,
     if_match: Option<&'headers str>,
     if_none_match: Option<&'headers str>,
     idempotency_key: Option<&'headers str>,
@@ -73,7 +81,8 @@ impl Head {
         if let Some(known) = found.history
             && known.as_bytes() != history.as_bytes()
         {
-            return Err(Problem::other_history(known, history));
+            let is = history.to_str().unwrap_or_default();
+            return Err(Problem::other_history("Statehouse-History", known, is));
         }
         let mut scope = RequestScope::default();
         let parameters = match parts.uri.query() {
@@ -89,6 +98,8 @@ impl Head {
         }
         scope.session = session(&found, honours)?;
         scope.secret = found.secret.map(secret).transpose()?;
+        scope.owner = found.owner.map(owner).transpose()?.map(|token| ShownToken { token, member: OWNER });
+        scope.force = found.force.map(force).transpose()?.unwrap_or(false);
         let accepts_events = honours.stream
             && takes
                 .as_deref()
@@ -195,6 +206,8 @@ fn headers<'parts>(parts: &'parts Parts, entry: &Entry) -> Result<(Found<'parts>
             "statehouse-lowest-pending" => {
                 (honours.session || honours.request, "Statehouse-Lowest-Pending", &mut found.lowest_pending)
             }
+            "statehouse-owner" => (honours.owner, OWNER, &mut found.owner),
+            "statehouse-force" => (honours.force, FORCE, &mut found.force),
             "statehouse-history" => (true, "Statehouse-History", &mut found.history),
             _ => {
                 let near = nearest(name, OURS.iter().copied());
@@ -268,6 +281,23 @@ fn session(found: &Found<'_>, honours: Honours) -> Result<Option<InSession>, Pro
 fn secret(text: &str) -> Result<SessionSecret, Problem> {
     let refused = || Problem::refused_member(SECRET, format!("the header {SECRET} is not a secret issued by a server"));
     SessionSecret::parse(text).ok_or_else(refused)
+}
+
+/// The attempt by which the sender owns the group.
+fn owner(text: &str) -> Result<OwnerToken, Problem> {
+    let refused = || {
+        let detail = format!("{text:?} is not a token of a group; groups.own returns one");
+        Problem::refused_member(OWNER, detail)
+    };
+    OwnerToken::parse(text).ok_or_else(refused)
+}
+
+/// `Statehouse-Force` has one meaning.
+fn force(text: &str) -> Result<bool, Problem> {
+    match text {
+        "true" => Ok(true),
+        _ => Err(Problem::refused_member(FORCE, format!("{FORCE} can only be true"))),
+    }
 }
 
 /// The preconditions of `If-Match` and `If-None-Match`.

@@ -223,6 +223,8 @@ mod tests {
             (honours.session, "session"),
             (honours.request, "request"),
             (honours.secret && !honours.session && !honours.request, "secret"),
+            (honours.owner, "owner"),
+            (honours.force && !honours.owner, "force"),
             (honours.if_match, "`If-Match`"),
             (honours.if_none_match, "`If-None-Match`"),
             (honours.idempotency_key, "`Idempotency-Key`"),

@@ -27,7 +27,8 @@ pub use requests::ProblemCode;
 pub(crate) use requests::{Counted, Operation};
 
 use crate::Server;
-use crate::api::call::{Call, Refusal};
+use crate::api::call::Call;
+use crate::api::refusal::Refusal;
 use crate::dates::wall_now;
 use labels::TypeLabels;
 use requests::Requests;

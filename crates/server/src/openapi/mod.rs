@@ -12,13 +12,17 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value as JsonValue, json};
 use sha2::{Digest, Sha256};
 use wire::operations::{NoBody, OpenApiDocument, ProbeAnswer, Problem, StatusAnswer};
+use wire::owners::OwnerToken;
 use wire::query::NoQuery;
 use wire::routes::{SERVER_OPENAPI, SERVER_STATUS};
 use wire::schema::{Described, Schemas};
 
 use crate::Server;
-use crate::api::call::{Call, Refusal};
+use crate::api::call::Call;
+use crate::api::refusal::Refusal;
+use crate::api::scope::OWNER;
 use crate::http::entry::{Access, Entry, Honours};
+use crate::http::head::FORCE;
 use crate::http::table;
 
 /// Built once: it is the same for every server of a release.
@@ -204,6 +208,14 @@ fn header_parameters(honours: Honours, schemas: &mut Schemas) -> Vec<(&'static s
         headers.push(("Statehouse-Request", says, number()));
         let says = "The lowest request whose answer the client still waits for.";
         headers.push(("Statehouse-Lowest-Pending", says, number()));
+    }
+    if honours.owner {
+        let says = "The token of the group's owner, in a guarded group.";
+        headers.push((OWNER, says, OwnerToken::schema(schemas)));
+    }
+    if honours.force {
+        let says = "`true`: without the fences that a guard requires; for repairs by hand.";
+        headers.push((FORCE, says, json!({ "type": "string", "const": "true" })));
     }
     if honours.if_match {
         let says = "Only if it is at this version, or the run at this sequence: a number in quotes.";

@@ -20,8 +20,9 @@ use wire::operations::NoBody;
 use wire::query::NoQuery;
 
 use crate::Server;
-use crate::api::call::{Call, Refusal};
+use crate::api::call::Call;
 use crate::api::contract_status;
+use crate::api::refusal::Refusal;
 use crate::health::is_ready;
 use crate::http::encode::json_body;
 use problems::{Severity, Trouble};

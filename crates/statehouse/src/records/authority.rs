@@ -28,20 +28,27 @@ impl Authority {
     pub(crate) fn added_to<'own>(&self, mut transact: Transact<'own>) -> Transact<'own> {
         // An operation of an interactive transaction has it already.
         if transact.fences.iter().all(|fence| fence.record != OWNER_RECORD) {
-            transact.fences.extend(self.fences());
+            transact.fences.extend(self.fences(transact.group));
         }
         transact.force |= self.force;
         transact
     }
 
-    /// The fence of the group that the handle owns.
-    pub(crate) fn fences<'own>(&self) -> impl Iterator<Item = Fence<'own>> {
-        let attempt = self.owner.as_ref().map(|(_, attempt)| *attempt);
-        attempt.map(|attempt| Fence { record: OWNER_RECORD, attempt }).into_iter()
+    /// The fence of the group that the handle owns, for a write in this group. In another group its attempt means nothing.
+    pub(crate) fn fences<'own>(&self, group: Option<&str>) -> impl Iterator<Item = Fence<'own>> {
+        let owner = self.owner.as_ref().filter(|(owned, _)| Some(&**owned) == group);
+        owner.map(|(_, attempt)| Fence { record: OWNER_RECORD, attempt: *attempt }).into_iter()
     }
 
-    /// Refuses at once what the store would refuse: the group has another owner, or none. It stays so: attempts only rise.
+    /// Refuses at once what the store would refuse: the group has another owner, or none. It stays so: attempts only rise. A
+    /// numbered request may have been executed before that, so the store answers it.
     pub(crate) fn check(&self, scope: &Scope) -> Result<(), Error> {
+        let numbered = scope.session.as_ref().is_some_and(|session| session.request().is_some());
+        if numbered { Ok(()) } else { self.check_owner(scope) }
+    }
+
+    /// Refuses if the group has another owner, or none.
+    pub(crate) fn check_owner(&self, scope: &Scope) -> Result<(), Error> {
         let Some((group, given)) = &self.owner else {
             return Ok(());
         };

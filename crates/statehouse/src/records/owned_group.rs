@@ -5,9 +5,9 @@ use std::ops::Deref;
 use std::pin::pin;
 use std::time::Duration;
 
-use contract::guards::OWNER_RECORD;
+use contract::guards::{GroupGuard, OWNER_RECORD, OwnerToken};
 use contract::records::{Claimed, Holder};
-use contract::{Error, RecordRejection, Rejection, Subject, names};
+use contract::{Error, RecordRejection, Rejection, Subject, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
 use kernel::{Body, FreedThing, Op, OpOutcome, RecordAct, Transact};
@@ -19,6 +19,7 @@ use crate::Authority;
 use crate::admission::Scope;
 use crate::commit::{outcome, written};
 use crate::group::Group;
+use crate::house::Space;
 
 use super::attempts::{ClaimOptions, block_for, check_worker, from_outcome};
 
@@ -67,10 +68,17 @@ impl OwnedGroup {
         self.attempt
     }
 
+    /// Group, attempt and history of the store as one text, by which other processes own the group too: over HTTP it is sent
+    /// as `Statehouse-Owner`.
+    pub fn token(&self) -> String {
+        let history = self.group.scope.shard.id();
+        OwnerToken { group: self.group.name.to_string(), attempt: self.attempt, history }.to_string()
+    }
+
     /// Whether another owns the group now, or nobody does.
     pub fn is_lost(&self) -> Result<bool, Error> {
         let scope = &self.group.scope;
-        match scope.authority.check(scope) {
+        match scope.authority.check_owner(scope) {
             Ok(()) => Ok(false),
             Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => Ok(true),
             Err(other) => Err(other),
@@ -79,14 +87,32 @@ impl OwnedGroup {
 
     /// Owns the group for so long from now on, or for the lease of 30 s.
     pub fn extend(&self, lease: Option<Duration>) -> Result<(), Error> {
+        self.extend_later(lease).wait().map(drop)
+    }
+
+    /// [`extend`](Self::extend), answered later.
+    pub fn extend_later(&self, lease: Option<Duration>) -> Pending<Written> {
         let act = RecordAct::Extend { attempt: self.attempt, lease_us: lease.map(micros) };
-        self.group.of_owner(act, Decode::Contracts(written)).wait().map(|_| ())
+        self.group.of_owner(act, Decode::Contracts(written))
     }
 
     /// Gives the group up: the next one can own it at once.
     pub fn release(self) -> Result<(), Error> {
+        self.release_later().wait().map(drop)
+    }
+
+    /// [`release`](Self::release), answered later.
+    pub fn release_later(&self) -> Pending<Written> {
         let act = RecordAct::Release { attempt: self.attempt };
-        self.group.of_owner(act, Decode::Contracts(written)).wait().map(|_| ())
+        self.group.of_owner(act, Decode::Contracts(written))
+    }
+}
+
+impl Space {
+    /// The space, whose writes through this handle are forced; see [`Group::forced`].
+    pub fn forced(&self) -> Space {
+        let authority = Authority { owner: None, force: true };
+        Space { scope: Scope { authority, ..self.scope.clone() } }
     }
 }
 
@@ -170,12 +196,28 @@ impl Group {
         Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() }
     }
 
+    /// The group as this attempt owns it: one that [`own`](Self::own) has returned, here or in another process. Nothing is
+    /// checked until something is written.
+    pub fn owned(&self, attempt: u64) -> OwnedGroup {
+        let authority = Authority { owner: Some((self.name.clone(), attempt)), force: self.scope.authority.force };
+        let group = Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() };
+        OwnedGroup { group, attempt }
+    }
+
+    /// The prefix and the guard that decide about this group, if it is guarded.
+    pub fn guard(&self) -> Result<Option<(String, GroupGuard)>, Error> {
+        names::check_group(&self.name)?;
+        let (catalogue, ids) = self.scope.current()?;
+        let found = catalogue.space(ids.space)?.guards.deciding(&self.name);
+        Ok(found.map(|(prefix, guard)| (prefix.to_owned(), guard.clone())))
+    }
+
     fn owned_by(&self, claimed: &Claimed) -> OwnedGroup {
-        let authority = Authority { owner: Some((self.name.clone(), claimed.attempt)), force: false };
-        // A number that the client chose was for the claim alone.
+        // The force was for the claim alone, and so was a number that the client chose.
+        let authority = Authority::default();
         let session = self.scope.session.clone().filter(|session| session.request().is_none());
         let group = Group { scope: Scope { authority, session, ..self.scope.clone() }, name: self.name.clone() };
-        OwnedGroup { group, attempt: claimed.attempt }
+        group.owned(claimed.attempt)
     }
 
     fn waited_for(&self) -> Result<Wanted, Error> {

@@ -104,7 +104,8 @@ pub(super) fn submit<T>(
         let (envelope, request) = scope.begin(machine, catalogue.revision);
         let mut writer = Writer::with_capacity(ENVELOPE_BYTES + group.len() + body.len());
         envelope.encode(&mut writer);
-        let (branch, fences, force) = (ids.branch, scope.authority.fences().collect(), scope.authority.force);
+        let (branch, fences, force) =
+            (ids.branch, scope.authority.fences(Some(group)).collect(), scope.authority.force);
         HostedCommand { branch, fences, force, ..HostedCommand::new(ids.space, group, body) }.encode(&mut writer);
         let pending = scope.shard.access.submit(writer.finish(), Decode::Contracts(decode));
         Ok::<_, Error>(pending.of_request(request))

@@ -1,6 +1,6 @@
 //! Claims: `records.claim`.
 
-use super::Holder;
+use crate::owners::Holder;
 use crate::schema::{left_out, object};
 use crate::values::{DurationText, Members, UserJson};
 

@@ -17,9 +17,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as JsonValue, json};
 
 use crate::error::{DecodeError, pass};
+use crate::owners::Holder;
 use crate::reader::from_json_text;
 use crate::schema::{Described, Schemas, left_out, object};
-use crate::values::{DurationText, JsonText, Members, PageCursor, SessionId, UserJson};
+use crate::values::{DurationText, JsonText, Members, PageCursor, UserJson};
 pub use operations::{FailedOperation, RecordGuard, RecordOperation};
 pub use token::AttemptToken;
 pub use ttl::TtlText;
@@ -105,16 +106,6 @@ object! {
         ready_in_ms: Option<u64>,
         /// Its holder, if it is held.
         holder: Option<Holder>,
-    }
-
-    /// The holder of a record.
-    answer Holder {
-        /// The worker's own name, if it gave one.
-        worker: Option<String>,
-        /// The session of the claim, if there was one.
-        session: Option<SessionId>,
-        /// The remaining lease.
-        lease_ms: u64,
     }
 
     /// A page of records, from one view.

@@ -56,6 +56,8 @@ object! {
         lease_ms: Option<u64>,
         /// Maximum number of attempts.
         attempts_max: Option<u64>,
+        /// Whether a held record takes writes only with the fence of its attempt; false by default.
+        guarded: Option<bool>,
         /// The pause between attempts.
         backoff: Option<BackoffText>,
         /// The field that orders claims: the smallest integer comes first.
@@ -100,6 +102,8 @@ object! {
         lease_ms: u64,
         /// Maximum number of attempts.
         attempts_max: u64,
+        /// Whether a held record takes writes only with the fence of its attempt.
+        guarded: bool,
         /// The pause between attempts.
         backoff: ShownBackoff,
         /// The field that orders claims: the smallest integer comes first; null to claim the longest ready first.

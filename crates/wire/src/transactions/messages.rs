@@ -3,6 +3,7 @@
 use super::Fence;
 use super::operation::operations;
 use crate::contracts::{Guard, Operation};
+use crate::owners::OwnerToken;
 use crate::schema::object;
 use crate::values::{DurationText, Payload, SessionId};
 
@@ -35,6 +36,10 @@ object! {
         "if" guards: Option<Vec<Guard>>,
         /// The attempt that must be live when it is applied.
         fence: Option<Fence>,
+        /// The token of that group's owner, who must still own it when it is applied.
+        owner: Option<OwnerToken>,
+        /// Whether it is written without the fences that a guard requires.
+        force: Option<bool>,
         /// The operations.
         "do" operations: Vec<Operation>,
     }

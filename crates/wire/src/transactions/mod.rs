@@ -8,6 +8,7 @@ pub mod messages;
 pub(crate) mod operation;
 
 use crate::contracts::{Done, Guard, Operation};
+use crate::owners::OwnerToken;
 use crate::schema::object;
 use crate::values::Members;
 
@@ -18,6 +19,10 @@ object! {
         "if" guards: Option<Vec<Guard>>,
         /// The attempt that must be live.
         fence: Option<Fence>,
+        /// The token of the group's owner, if it is not sent as `Statehouse-Owner`.
+        owner: Option<OwnerToken>,
+        /// Whether it is written without the fences that a guard requires.
+        force: Option<bool>,
         /// The operations.
         "do" operations: Vec<Operation>,
     }
@@ -67,6 +72,6 @@ impl WrittenOperation {
 impl Transaction {
     /// Operations without conditions.
     pub fn of(operations: Vec<Operation>) -> Self {
-        Self { guards: None, fence: None, operations }
+        Self { guards: None, fence: None, owner: None, force: None, operations }
     }
 }

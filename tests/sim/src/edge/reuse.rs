@@ -65,7 +65,7 @@ impl Scene {
 
     /// Sends every request under the number of every other.
     fn try_pairs(&self, stride: usize) -> Found {
-        let requests = requests();
+        let requests = requests(&self.history());
         let mut found = Found { requests: requests.len(), pairs: 0, wrong: Vec::new() };
         for (place, one) in requests.iter().enumerate() {
             let session = self.session();
@@ -99,6 +99,12 @@ impl Scene {
         let opened = self.client.call(Request::post("/v1/sessions").body(r#"{"timeout":"10m"}"#)).expect("a session");
         let opened = opened.json();
         ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned())
+    }
+
+    /// The history of the store, as tokens have it.
+    fn history(&self) -> String {
+        let answer = self.client.call(Request::get("/version")).expect("an answer");
+        answer.header("statehouse-history").expect("a history").to_owned()
     }
 
     /// The end of the change feed.
@@ -139,7 +145,7 @@ fn said(request: &Request) -> String {
 }
 
 /// Every operation, each with another body where it has one, under another name, and in another space.
-fn requests() -> Vec<Request> {
+fn requests(history: &str) -> Vec<Request> {
     let mut requests = Vec::new();
     for name in ["a", "b"] {
         let cell = format!("/v1/cells/{name}");
@@ -206,6 +212,21 @@ fn requests() -> Vec<Request> {
         ] {
             add(Request::post(&txn).body(body));
         }
+        // The owner of a group is taken last, and the others have tried to touch it.
+        let token = format!(r##"{{"token":"{name}#1#h{history}"}}"##);
+        add(Request::post(format!("/v1/groups/{name}/extend")).body(token.clone()));
+        add(Request::post(format!("/v1/groups/{name}/release")).body(token));
+        add(Request::put(&cell)
+            .query("group", name)
+            .header("statehouse-owner", format!("{name}#1#h{history}"))
+            .body("1"));
+        add(Request::put(&cell).query("group", name).header("statehouse-force", "true").body("1"));
+        for body in [r#"{"worker":"w"}"#, r#"{"worker":"v"}"#, r#"{"worker":"w","lease":"1m"}"#] {
+            add(Request::post(format!("/v1/groups/{name}/own")).body(body));
+        }
+        add(Request::post(format!("/v1/groups/{name}/own"))
+            .header("statehouse-force", "true")
+            .body(r#"{"worker":"w"}"#));
         // Last of a name: what they take, the others have tried to touch.
         add(Request::post("/v1/claims").body(format!(r#"{{"name":"jobs.{name}","worker":"w"}}"#)));
     }

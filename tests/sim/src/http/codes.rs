@@ -21,8 +21,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-1004", "crates/statehouse/tests/transactions.rs", "two_groups_in_one_transaction_are_refused_with_what_to_do"),
     ("SH-1009", "crates/kernel/tests/catalogue_behind.rs", "a_command_that_was_checked_against_a_newer_catalogue"),
     ("SH-1020", "crates/kernel/src/kernel/tests.rs", "a_thing_is_written_by_the_shard_that_owns_its_bucket"),
-    ("SH-1022", "crates/kernel/src/transact/guarded/tests.rs", "SH-1022"),
-    ("SH-4003", "crates/kernel/src/transact/guarded/tests.rs", "SH-4003"),
     ("SH-2008", "crates/node/src/tenure.rs", "it_holds_until_its_end_and_not_at_it"),
     ("SH-1011", "crates/statehouse/tests/transactions.rs", "limits_on_writes_reads_and_age_are_named"),
     ("SH-1012", "crates/statehouse/tests/seed.rs", "the_seed_commands_give_the_seed_outputs_with_and_without"),
@@ -129,6 +127,9 @@ impl Codes<'_> {
         self.sent(Request::put("/v1/spaces/codes"));
         self.refused("SH-1007", 409, Request::put("/v1/spaces/codes"));
         self.refused("SH-1008", 400, Request::delete("/v1/branches/main"));
+        self.refused("SH-1022", 404, Request::delete("/v1/guards/codes.guarded"));
+        self.sent(Request::put("/v1/guards/codes.guarded").body("{}"));
+        self.refused("SH-4003", 409, Request::put("/v1/cells/a?group=codes.guarded").body("1"));
         let declared = json!({ "name": "odd", "completed": "nowhere" });
         self.refused("SH-1018", 400, Request::put("/v1/types/odd.").body(declared.to_string()));
         self.refused("SH-1030", 400, Request::put("/v1/cells/a").body("{"));

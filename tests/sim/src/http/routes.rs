@@ -17,6 +17,7 @@ use wire::catalogue::SetRetention;
 use wire::cells::ListCells;
 use wire::changes::{ChangesAnswer, ReadChanges};
 use wire::contracts::Done;
+use wire::owners::{OwnGroup, SetGuard};
 use wire::records::claims::{Claim, ClaimedRecord};
 use wire::records::types::DeclareType;
 use wire::records::{PatchRecord, PutRecord, ScanRecords, TtlText, Where};
@@ -37,6 +38,7 @@ pub(super) fn tour(client: &Client, called: &Arc<Called>) -> (usize, Vec<Route>)
         tour.runs().await?;
         tour.sessions().await?;
         tour.transactions_and_changes().await?;
+        tour.owners().await?;
         tour.catalogue().await?;
         tour.operations().await
     };
@@ -226,6 +228,25 @@ impl Tour<'_> {
         assert!(names.contains(&"tour.c") && names.contains(&"tour.t"), "{names:?}");
         assert_eq!(self.typed.follow_changes("tour.", Some(now.next)).next().await?.kind, "change");
         Ok(())
+    }
+
+    async fn owners(&self) -> Result<(), Error> {
+        let catalogue = self.typed.catalogue();
+        assert_eq!(catalogue.set_guard("tour.guarded", &SetGuard::open(["inbox"])).await?.open, ["inbox"]);
+        assert_eq!(catalogue.guards().await?.guards[0].prefix, "tour.guarded");
+        let owned = self.typed.own("tour.guarded.1", &OwnGroup::by("w1")).await?;
+        owned.extend(Some(Duration::from_secs(600))).await?;
+        let owner = self.typed.owner("tour.guarded.1").await?;
+        assert_eq!(owner.guard.as_deref(), Some("tour.guarded"));
+        assert!(owner.holder.is_some_and(|holder| holder.lease_ms > 120_000));
+        owned.cells().set("step", 1).await?;
+        let beside = self.typed.group("tour.guarded.1");
+        let refused = beside.cells().set("step", 2).await.expect_err("it is guarded");
+        assert_eq!(refused.code(), Some("SH-4003"));
+        beside.forced().cells().set("step", 3).await?;
+        owned.release().await?;
+        assert_eq!(self.typed.owner("tour.guarded.1").await?.holder, None);
+        catalogue.remove_guard("tour.guarded").await.map(drop)
     }
 
     async fn catalogue(&self) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use testkit::session_store::Tally;
 pub(crate) struct TallyMachine;
 
 /// One of its commands.
-pub(crate) struct TallyCommand(Tally);
+pub(crate) struct TallyCommand(pub(crate) Tally);
 
 /// A key that the machine panics at.
 pub(crate) const PLANTED_KEY: &str = "planted";

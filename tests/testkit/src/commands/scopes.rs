@@ -1,4 +1,5 @@
-//! Every command with each of `--space`, `--branch` and `--group`: it is honoured, or refused by name before anything is sent.
+//! Every command with each flag that says where it acts, or by which right: it is honoured, or refused by name before anything is
+//! sent.
 //!
 //! What a command honours is not taken from the command: it is run once through a line that listens, and the routes that it calls say it.
 //! Would see broken: a flag that is dropped without a word, a flag that is refused although a route honours it, and a command of which
@@ -10,16 +11,53 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use wire::routes::{ALL, Found, Route, Scope, TRANSACTIONS_COMMIT, find};
+use wire::routes::{ALL, Found, Route, SESSIONS_END, Scope, TRANSACTIONS_COMMIT, find};
 
 use super::stage::{self, Done, Stage, Store};
 use super::{Format, script};
 
-/// The flags, what is given to each, and from which scope on a route honours it. No such space exists, so nothing is changed.
-const FLAGS: [(&str, &str, Scope); 3] = [
-    ("--space", "no-such-space", Scope::Space),
-    ("--branch", "no-such-branch", Scope::Branch),
-    ("--group", "some-group", Scope::Group),
+/// A flag.
+struct Flag {
+    name: &'static str,
+    /// What is given to it; none for one that takes nothing. No such space exists, so nothing is changed.
+    value: Option<&'static str>,
+    /// What is sent then.
+    sent: &'static str,
+    is_honoured: fn(&Route) -> bool,
+}
+
+const FLAGS: [Flag; 5] = [
+    Flag {
+        name: "--space",
+        value: Some("no-such-space"),
+        sent: "no-such-space",
+        is_honoured: |route| route.scope >= Scope::Space,
+    },
+    Flag {
+        name: "--branch",
+        value: Some("no-such-branch"),
+        sent: "no-such-branch",
+        is_honoured: |route| route.scope >= Scope::Branch,
+    },
+    Flag {
+        name: "--group",
+        value: Some("some-group"),
+        sent: "some-group",
+        // A transaction has its group in its path.
+        is_honoured: |route| route.scope >= Scope::Group || *route == TRANSACTIONS_COMMIT,
+    },
+    Flag {
+        name: "--owner",
+        value: Some("some-group#1#h0000000000000000"),
+        sent: "statehouse-owner: some-group#1#h0000000000000000",
+        is_honoured: Route::is_fenced,
+    },
+    Flag {
+        name: "--force",
+        value: None,
+        sent: "force",
+        is_honoured: |route| route.can_be_forced() || *route == SESSIONS_END,
+    },
 ];
 
 /// Tries every command with every flag. Gives how many pairs there were, and what was not as it should be.
@@ -63,44 +101,38 @@ struct Case<'case> {
 impl Case<'_> {
     /// Every flag that no route honours is refused; the others are all sent, together.
     fn check(&mut self, called: &[Route]) {
-        let is_honoured = |from: Scope| {
-            called.iter().any(|route| {
-                // A transaction has its group in its path.
-                route.scope >= from || (from == Scope::Group && *route == TRANSACTIONS_COMMIT)
-            })
-        };
-        let (honoured, refused): (Vec<_>, Vec<_>) = FLAGS.iter().partition(|(_, _, from)| is_honoured(*from));
-        for (flag, value, _) in refused {
-            let done = self.run(&[(flag, value)]);
-            let named = done.stderr.contains(flag) && done.stderr.contains(&format!("`statehouse {}`", self.leaf));
-            let sent = self.line.targets();
+        let is_honoured = |flag: &&Flag| called.iter().any(flag.is_honoured);
+        let (honoured, refused): (Vec<_>, Vec<_>) = FLAGS.iter().partition(is_honoured);
+        for flag in refused {
+            let done = self.run(&[flag]);
+            let named = done.stderr.contains(flag.name) && done.stderr.contains(&format!("`statehouse {}`", self.leaf));
+            let sent = self.line.heads();
             if done.exit != Some(2) || !named || !sent.is_empty() {
-                self.complain(&format!("{flag} is not refused by name, sent {sent:?}"), &done);
+                self.complain(&format!("{} is not refused by name, sent {sent:?}", flag.name), &done);
             }
         }
-        let flags: Vec<_> = honoured.iter().map(|(flag, value, _)| (*flag, *value)).collect();
-        if flags.is_empty() {
+        if honoured.is_empty() {
             return;
         }
-        let done = self.run(&flags);
-        let sent = self.line.targets();
-        for (flag, value) in flags {
-            if !sent.iter().any(|target| target.contains(value)) {
-                self.complain(&format!("{flag} {value} is not sent: {sent:?}"), &done);
+        let done = self.run(&honoured);
+        let sent = self.line.heads();
+        for flag in honoured {
+            if !sent.iter().any(|line| line.contains(flag.sent)) {
+                self.complain(&format!("{} {:?} is not sent: {sent:?}", flag.name, flag.value), &done);
             }
         }
     }
 
     /// Runs it with flags, in a folder where nothing was written yet.
-    fn run(&self, flags: &[(&str, &str)]) -> Done {
+    fn run(&self, flags: &[&Flag]) -> Done {
         self.line.clear();
         let mut words = self.step.words();
-        for (flag, ..) in FLAGS {
-            if let Some(place) = words.iter().position(|word| word == flag) {
-                words.drain(place..place + 2);
+        for flag in &FLAGS {
+            if let Some(place) = words.iter().position(|word| word == flag.name) {
+                words.drain(place..=place + usize::from(flag.value.is_some()));
             }
         }
-        words.extend(flags.iter().flat_map(|(flag, value)| [(*flag).to_owned(), (*value).to_owned()]));
+        words.extend(flags.iter().flat_map(|flag| [Some(flag.name), flag.value]).flatten().map(str::to_owned));
         let folder = stage::folder_with_files();
         self.stage.run_words(&words, self.step, Format::Table, folder.path())
     }
@@ -114,8 +146,16 @@ impl Case<'_> {
 /// A line to a server that keeps what is asked on it.
 struct Line {
     address: SocketAddr,
-    /// Methods and targets, in their order.
-    asked: Arc<Mutex<Vec<(String, String)>>>,
+    asked: Arc<Mutex<Asked>>,
+}
+
+/// What was asked, in its order.
+#[derive(Default)]
+struct Asked {
+    /// Methods and targets.
+    requests: Vec<(String, String)>,
+    /// Our own headers.
+    headers: Vec<String>,
 }
 
 impl Line {
@@ -140,16 +180,18 @@ impl Line {
     }
 
     fn clear(&self) {
-        self.asked.lock().expect("no panic").clear();
+        *self.asked.lock().expect("no panic") = Asked::default();
     }
 
-    fn targets(&self) -> Vec<String> {
-        self.asked.lock().expect("no panic").iter().map(|(_, target)| target.clone()).collect()
+    /// Targets and our own headers.
+    fn heads(&self) -> Vec<String> {
+        let asked = self.asked.lock().expect("no panic");
+        asked.requests.iter().map(|(_, target)| target).chain(&asked.headers).cloned().collect()
     }
 
     fn routes(&self) -> Vec<Route> {
         let asked = self.asked.lock().expect("no panic");
-        let found = asked.iter().map(|(method, target)| {
+        let found = asked.requests.iter().map(|(method, target)| {
             let path = target.split_once('?').map_or(target.as_str(), |(path, _)| path);
             match find(method, path) {
                 Found::Route(place, _) => ALL[place],
@@ -172,8 +214,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut see: impl FnMut(&[u8])) {
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Keeps the first line of each request. Bodies of commands hold no line that looks like one.
-fn keep_requests(begun: &mut Vec<u8>, bytes: &[u8], kept: &Mutex<Vec<(String, String)>>) {
+/// Keeps the first line of each request, and our own headers. Bodies of commands hold no line that looks like one.
+fn keep_requests(begun: &mut Vec<u8>, bytes: &[u8], kept: &Mutex<Asked>) {
     begun.extend_from_slice(bytes);
     let lines: Vec<u8> = match begun.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => begun.drain(..=end).collect(),
@@ -186,7 +228,9 @@ fn keep_requests(begun: &mut Vec<u8>, bytes: &[u8], kept: &Mutex<Vec<(String, St
         {
             let method: String = before.chars().rev().take_while(char::is_ascii_uppercase).collect();
             let method = method.chars().rev().collect();
-            kept.lock().expect("no panic").push((method, target.to_owned()));
+            kept.lock().expect("no panic").requests.push((method, target.to_owned()));
+        } else if line.starts_with("statehouse-") {
+            kept.lock().expect("no panic").headers.push(line.to_owned());
         }
     }
 }

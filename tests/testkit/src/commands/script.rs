@@ -1,7 +1,7 @@
 //! The commands, in an order in which each finds what it needs, and the exit code of each.
 //!
 //! Commands that depend on time are at the end. Session 1 exists from the start; `closed` is a directory that is not
-//! open, `damaged` one with a wrong identity.
+//! open, `damaged` one with a wrong identity. `{target}` is the store, `{history}` its history.
 
 /// One command.
 pub(super) struct Step {
@@ -242,6 +242,34 @@ pub(super) const STEPS: &[Step] = &[
     ends("run ls --cursor nonsense", 2),
     does("why run audit"),
     ends("why run order-7-again", 3),
+    // Guarded groups.
+    does("guard set agents. --open inbox"),
+    does("guard ls"),
+    ends("guard set _statehouse", 2),
+    ends("cell set step 1 --group agents.7", 4),
+    does("cell set inbox.1 hello --group agents.7"),
+    does("group owner agents.7"),
+    does("group own agents.7 --worker w1 --lease 1h"),
+    ends("group own agents.7 --worker w2", 4),
+    ends("group own agents.7 --worker w2 --wait 200ms", 4),
+    does("group owner agents.7"),
+    does("group extend 'agents.7#1#h{history}' --lease 2h"),
+    ends("group extend 'agents.7#1' --lease 2h", 2).refused_at_once(),
+    does("cell set step 1 --group agents.7 --owner 'agents.7#1#h{history}'"),
+    ends("cell set step 1 --group agents.8 --owner 'agents.7#1#h{history}'", 2),
+    ends("cell set step 1 --group agents.7 --owner nonsense", 2),
+    ends("cell get step --group agents.7 --owner 'agents.7#1#h{history}'", 2),
+    does("rec set job to=ann@example.org --type task --group agents.7 --owner 'agents.7#1#h{history}'"),
+    ends("rec claim --name job --group agents.7", 4),
+    does("group own agents.7 --worker w2 --lease 1h --force"),
+    ends("cell set step 2 --group agents.7 --owner 'agents.7#1#h{history}'", 4),
+    does("cell set step 3 --group agents.7 --force"),
+    does("group release 'agents.7#2#h{history}'"),
+    ends("group release 'agents.7#2#h{history}'", 4),
+    ends("guard rm agents.", 2),
+    does("guard rm agents. --yes"),
+    ends("guard rm agents. --yes", 3),
+    does("cell set step 4 --group agents.7"),
     // Sessions.
     does("session ls").of_server(),
     does("session show s-1").of_server(),

@@ -14,7 +14,7 @@ use wire::values::DurationText;
 use super::Format;
 use super::mask::masked;
 use super::script::Step;
-use crate::http::{Client, block_on};
+use crate::http::{Client, Request, block_on};
 use crate::server_process::{Launch, ServerProcess};
 
 /// How a command reaches its store.
@@ -43,6 +43,8 @@ pub(super) struct Stage {
     server: Option<ServerProcess>,
     /// The variable that names the store, and its value.
     target: (&'static str, String),
+    /// The history of the store, which is in tokens.
+    history: String,
 }
 
 /// The time limit for stopping a server.
@@ -64,8 +66,10 @@ impl Stage {
         };
         let server = roomy(launch);
         let open = OpenSession { timeout: Some(DurationText(Duration::from_secs(3_600))), ..OpenSession::default() };
-        let client = Client::to(server.address()).typed(ClientOptions::default());
-        block_on(client.sessions().open(&open)).expect("a session is opened");
+        let client = Client::to(server.address());
+        let answer = client.call(Request::get("/version")).expect("an answer");
+        let history = answer.header("statehouse-history").expect("a history").to_owned();
+        block_on(client.typed(ClientOptions::default()).sessions().open(&open)).expect("a session is opened");
         let (server, target) = match store {
             Store::Server => {
                 let url = format!("http://{}", server.address());
@@ -76,7 +80,7 @@ impl Stage {
                 (None, ("STATEHOUSE_DATA", inside("store").display().to_string()))
             }
         };
-        Self { statehouse: statehouse.to_owned(), folder, server, target }
+        Self { statehouse: statehouse.to_owned(), folder, server, target, history }
     }
 
     /// Runs one command, with its stdin closed unless it gets something to read.
@@ -96,7 +100,8 @@ impl Stage {
 
     /// Runs other words with what the step has besides, in a folder.
     pub(super) fn run_words(&self, words: &[String], step: &Step, format: Format, folder: &Path) -> Done {
-        let words = words.iter().map(|word| word.replace("{target}", &self.target.1));
+        let words =
+            words.iter().map(|word| word.replace("{target}", &self.target.1).replace("{history}", &self.history));
         // The shell closes the descriptor; a child's stdin can otherwise only be an empty one.
         let mut command = match step.stdin {
             Some(_) => Command::new(&self.statehouse),
@@ -127,6 +132,7 @@ impl Stage {
             (self.target.1.clone(), "STORE"),
             ("a directory on this machine".to_owned(), "STORE"),
             (folder, "FOLDER"),
+            (self.history.clone(), "HISTORY"),
             (env!("CARGO_PKG_VERSION").to_owned(), "VERSION"),
         ];
         let stdout = masked(&String::from_utf8_lossy(&done.stdout), &places, step.loose);

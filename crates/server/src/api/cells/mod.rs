@@ -10,7 +10,7 @@ use contract::time::iso;
 use contract::{
     AsOf, CellRejection, Error, Expected, HistoryPage, ListPage, NameInGroup, Rejection, Swapped, Value, Versioned,
 };
-use statehouse::{Cells, Space};
+use statehouse::{Cells, Group, Space};
 use wire::cells::{Cell, CellHistory, CellList, CellRead, CellVersion, InitialisedCell, ListCells, ReadCell};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
@@ -28,7 +28,7 @@ const PAGE_ROWS: usize = 100;
 impl Handles {
     /// The cells of the scope.
     pub(crate) fn cells(&self) -> Cells {
-        self.of(|group| group.cells(), Space::cells)
+        self.of(Group::cells, Space::cells)
     }
 }
 
@@ -72,7 +72,8 @@ async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<Cell
     let Call { scope, name, .. } = call;
     let asked = name.clone();
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house)?.cells().history(&asked, page)).await?;
+    let cells = scope.open(&server.house)?.cells();
+    let found = server.call(move |_| cells.history(&asked, page)).await?;
     let versions = found.versions.into_iter().map(|past| CellVersion {
         version: past.version,
         deleted: past.value.is_none(),
@@ -142,7 +143,8 @@ async fn list(server: Server, call: Call<ListCells, NoBody>) -> Answered<CellLis
     let prefix = query.prefix.unwrap_or_default();
     let page = ListPage { after, limit: page_limit(query.limit, PAGE_ROWS)? };
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house)?.cells().list(&prefix, page)).await?;
+    let cells = scope.open(&server.house)?.cells();
+    let found = server.call(move |_| cells.list(&prefix, page)).await?;
     let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));
     let cells = found.cells.into_iter().map(|(name, found)| cell(name, found)).collect();
     Ok(Reply::page(CellList { cells, cursor }, memory))

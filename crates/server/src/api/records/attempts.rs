@@ -3,7 +3,6 @@
 //!
 //! Keeps: every call carries the attempt, and is refused once the attempt is over (SH-4002).
 
-use contract::Error;
 use contract::time::millis;
 use statehouse::records::{Claimed, Retry};
 use wire::query::NoQuery;
@@ -17,7 +16,7 @@ use wire::written::Written;
 use super::fields;
 use crate::Server;
 use crate::api::scope::Handles;
-use crate::api::{Answered, Call, Reply, RequestScope};
+use crate::api::{Answered, Call, Refusal, Reply, RequestScope};
 
 /// An attempt of a record.
 struct Attempt {
@@ -26,14 +25,15 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn named(server: &Server, scope: &RequestScope, name: &str, attempt: u64) -> Result<Self, Error> {
+    fn named(server: &Server, scope: &RequestScope, name: &str, attempt: u64) -> Result<Self, Refusal> {
         let claimed = Claimed::of_attempt(name, scope.group.as_deref(), attempt);
         Ok(Self { handles: scope.open(&server.house)?, claimed })
     }
 
-    fn of(server: &Server, scope: &RequestScope, token: &AttemptToken) -> Result<Self, Error> {
-        let claimed = Claimed::of_attempt(&token.record, token.group.as_deref(), token.attempt);
-        Ok(Self { handles: scope.open(&server.house)?, claimed })
+    fn of(server: &Server, scope: RequestScope, token: AttemptToken) -> Result<Self, Refusal> {
+        let AttemptToken { group, record, attempt } = token;
+        let claimed = Claimed::of_attempt(&record, group.as_deref(), attempt);
+        Ok(Self { handles: RequestScope { group, ..scope }.open(&server.house)?, claimed })
     }
 
     fn written(self, written: contract::Written) -> Answered<Written> {
@@ -96,21 +96,21 @@ pub(super) async fn fail(server: Server, call: Call<NoQuery, FailAttempt>) -> An
 }
 
 pub(super) async fn step_by_token(server: Server, call: Call<NoQuery, StepToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token)?.step(call.body.fields).await
+    Attempt::of(&server, call.scope, call.body.token)?.step(call.body.fields).await
 }
 
 pub(super) async fn extend_by_token(server: Server, call: Call<NoQuery, ExtendToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token)?.extend(call.body.lease).await
+    Attempt::of(&server, call.scope, call.body.token)?.extend(call.body.lease).await
 }
 
 pub(super) async fn release_by_token(server: Server, call: Call<NoQuery, ReleaseToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token)?.release().await
+    Attempt::of(&server, call.scope, call.body.token)?.release().await
 }
 
 pub(super) async fn complete_by_token(server: Server, call: Call<NoQuery, CompleteToken>) -> Answered<Written> {
-    Attempt::of(&server, &call.scope, &call.body.token)?.complete(call.body.fields).await
+    Attempt::of(&server, call.scope, call.body.token)?.complete(call.body.fields).await
 }
 
 pub(super) async fn fail_by_token(server: Server, call: Call<NoQuery, FailToken>) -> Answered<FailedAttempt> {
-    Attempt::of(&server, &call.scope, &call.body.token)?.fail(call.body.error).await
+    Attempt::of(&server, call.scope, call.body.token)?.fail(call.body.error).await
 }

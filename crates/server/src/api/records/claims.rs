@@ -17,13 +17,7 @@ pub(super) async fn claim(server: Server, call: Call<NoQuery, Claim>) -> Answere
     }
     let handles = scope.open(&server.house)?;
     let records = handles.records();
-    // When the server stops, waiting clients are told to ask again: another server, or this one when it is back.
-    let time_over = async {
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = server.stopping.cancelled() => {}
-        }
-    };
+    let time_over = server.waited(wait);
     let claimed = match (body.name, body.prefix) {
         (Some(_), Some(_)) => {
             return Err(Refusal::invalid("prefix", "a claim has a name or a prefix, not both"));

@@ -4,8 +4,9 @@
 use contract::NameInGroup;
 use contract::time::{iso, millis};
 use statehouse::records::{Claimed, Holder as StoredHolder, Record as StoredRecord};
+use wire::owners::Holder;
+use wire::records::Record;
 use wire::records::claims::ClaimedRecord;
-use wire::records::{Holder, Record};
 use wire::values::{Members, SessionId, UserJson};
 
 /// A record under its name.
@@ -81,6 +82,6 @@ fn fields(stored: StoredFields) -> (Members<UserJson>, Members<u64>) {
     (values, versions)
 }
 
-fn holder(stored: StoredHolder) -> Holder {
+pub(super) fn holder(stored: StoredHolder) -> Holder {
     Holder { worker: stored.worker, session: stored.session.map(SessionId), lease_ms: millis(stored.lease_left) }
 }

@@ -1,6 +1,6 @@
 //! Records: read, put, patch, delete, scan, count.
 //!
-//! - [`attempts`]: the calls of an attempt. [`claims`]: how it begins. [`types`]: record types.
+//! - [`attempts`]: the calls of an attempt. [`claims`]: how it begins. [`types`]: record types. [`owners`]: who owns a group.
 //! - [`operations`]: operations and conditions in a transaction. `forms`: records as answers.
 //! - [`routes`]: how the calls are reached. [`status`]: records on the status page.
 
@@ -8,13 +8,14 @@ mod attempts;
 mod claims;
 mod forms;
 pub(super) mod operations;
+mod owners;
 pub(super) mod routes;
 pub(super) mod status;
 mod types;
 
 use contract::{Error, Expected, NameInGroup, RecordRejection, Rejection, Value};
 use statehouse::records::{FieldSwapped, Filter, Put, RecordDone, ScanOptions, Ttl};
-use statehouse::{Commit, Done, Records, Space};
+use statehouse::{Commit, Done, Group, Records, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::{
@@ -35,7 +36,7 @@ const PAGE_ROWS: usize = 100;
 impl Handles {
     /// The records of the scope.
     pub(crate) fn records(&self) -> Records {
-        self.of(|group| group.records(), Space::records)
+        self.of(Group::records, Space::records)
     }
 }
 
@@ -193,7 +194,8 @@ async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<Recor
     options.record_type = query.record_type;
     options.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house)?.records().scan(&prefix, &filter, &options)).await?;
+    let records = scope.open(&server.house)?.records();
+    let found = server.call(move |_| records.scan(&prefix, &filter, &options)).await?;
     let records = found.records.into_iter().map(|(name, record)| forms::record(name, record)).collect();
     let cursor = found.cursor.map(PageCursor);
     Ok(Reply::page(RecordPage { records, cursor, looked_at: found.looked_at as u64 }, memory))
@@ -202,7 +204,8 @@ async fn scan(server: Server, call: Call<ScanRecords, NoBody>) -> Answered<Recor
 async fn counts(server: Server, call: Call<CountRecords, NoBody>) -> Answered<RecordCounts> {
     let Call { scope, query, .. } = call;
     let prefix = query.prefix.unwrap_or_default();
-    let counts = server.call(move |house| scope.open(house)?.records().counts(&prefix)).await?;
+    let records = scope.open(&server.house)?.records();
+    let counts = server.call(move |_| records.counts(&prefix)).await?;
     let counts = counts.by_state.into_iter();
     let counts = counts.map(|((record_type, state), count)| StateCount { record_type, state, count }).collect();
     Ok(Reply::new(RecordCounts { counts }))

@@ -31,7 +31,7 @@ impl CommitBuilder<'_> {
     }
 
     fn claimed(&self, record: &str, attempt: u64) -> Claimed {
-        Claimed::of_attempt(record, Some(self.group), attempt)
+        Claimed::of_attempt(record, Some(self.group.name()), attempt)
     }
 }
 

@@ -1,22 +1,25 @@
-//! The entries of records, attempts and types of records in the table of routes.
+//! The entries of records, attempts, types of records and owners of groups in the table of routes.
 
+use wire::owners::OwnGroup;
 use wire::records::claims::Claim;
 use wire::routes::{
-    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, RECORDS_CLAIM,
-    RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
-    RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, TYPES_DECLARE, TYPES_LIST,
+    ATTEMPTS_COMPLETE, ATTEMPTS_EXTEND, ATTEMPTS_FAIL, ATTEMPTS_RELEASE, ATTEMPTS_STEP, GROUPS_EXTEND, GROUPS_OWN,
+    GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST, GUARDS_REMOVE, GUARDS_SET, RECORDS_CLAIM, RECORDS_COMPLETE,
+    RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT, RECORDS_READ,
+    RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, TYPES_DECLARE, TYPES_LIST,
 };
 
 use super::attempts::{
     complete, complete_by_token, extend, extend_by_token, fail, fail_by_token, release, release_by_token, step,
     step_by_token,
 };
-use super::{claims, types};
+use super::{claims, owners, types};
 use crate::http::entry::{Asked, Entry, MADE, entry, waiting};
 
 pub(in crate::api) fn routes() -> Vec<Entry> {
     let mut routes = records();
     routes.extend(attempts());
+    routes.extend(owned_groups());
     routes.push(entry(TYPES_LIST, "Lists the record types of a space", types::list));
     routes.push(entry(TYPES_DECLARE, "Declares the type of records with a name prefix", types::declare).operate());
     routes
@@ -57,5 +60,25 @@ fn attempts() -> Vec<Entry> {
             .write(),
         entry(ATTEMPTS_COMPLETE, "Completes the token's record", complete_by_token).write(),
         entry(ATTEMPTS_FAIL, "Ends the token's attempt as failed", fail_by_token).write(),
+    ]
+}
+
+fn owned_groups() -> Vec<Entry> {
+    vec![
+        waiting(
+            GROUPS_OWN,
+            "Owns a group, and optionally waits for it",
+            |_, own: &OwnGroup| Asked { wait: own.wait.map(|wait| wait.0), stream: false },
+            owners::own,
+        )
+        .write()
+        .prefer_wait(),
+        entry(GROUPS_OWNER, "Reads who owns a group", owners::owner),
+        entry(GROUPS_EXTEND, "Owns a group longer", owners::extend).write(),
+        entry(GROUPS_RELEASE, "Gives a group up", owners::release).write(),
+        entry(GUARDS_LIST, "Lists the guards of a space", owners::guards),
+        entry(GUARDS_SET, "Guards the groups with a name prefix: only their owner writes them", owners::set_guard)
+            .operate(),
+        entry(GUARDS_REMOVE, "Removes the guard of a name prefix", owners::remove_guard).operate(),
     ]
 }

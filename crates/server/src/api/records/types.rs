@@ -2,7 +2,6 @@
 
 use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
 use contract::time::millis;
-use statehouse::Statehouse;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::records::types::{DeclareType, IndexKindText, ShownBackoff, ShownType, StateKindText, StateText, TypeList};
@@ -31,13 +30,8 @@ pub(super) async fn declare(server: Server, call: Call<NoQuery, DeclareType>) ->
         server.expect_broker(|| format!("type {:?} with rescued_to or exhausted_to", declared.name))?;
     }
     let answer = shown(vec![prefix.clone()], declared.clone());
-    let declare = move |house: &Statehouse| {
-        let space = scope.open(house)?.space;
-        // Only the library guards a type yet: what it has declared stays so.
-        let guarded = space.types()?.iter().any(|(_, known)| known.name == declared.name && known.guarded);
-        space.declare_type(&prefix, RecordType { guarded, ..declared })
-    };
-    server.call(declare).await?;
+    let space = scope.open(&server.house)?.space;
+    server.call(move |_| space.declare_type(&prefix, declared)).await?;
     Ok(Reply::new(answer))
 }
 
@@ -73,6 +67,7 @@ fn shown(prefixes: Vec<String>, declared: RecordType) -> ShownType {
         keep_finished: declared.terminal_ttl.is_none(),
         lease_ms: millis(declared.lease),
         attempts_max: declared.attempts_max,
+        guarded: declared.guarded,
         backoff: ShownBackoff { first_ms: millis(declared.backoff.first), max_ms: millis(declared.backoff.max) },
         ready_order: match declared.ready_order {
             ReadyOrder::Oldest => None,
@@ -120,6 +115,7 @@ fn declared(body: DeclareType) -> Result<RecordType, Refusal> {
         (ttl, _) => ttl.or(declared.terminal_ttl),
     };
     declared.lease = duration_or_ms("lease_ms", body.lease, body.lease_ms)?.unwrap_or(declared.lease);
+    declared.guarded = body.guarded.unwrap_or(declared.guarded);
     declared.attempts_max = body.attempts_max.unwrap_or(declared.attempts_max);
     if let Some(backoff) = body.backoff {
         let first = duration_or_ms("first_ms", backoff.first, backoff.first_ms)?.unwrap_or(declared.backoff.first);

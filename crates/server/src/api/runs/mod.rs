@@ -11,7 +11,7 @@ use contract::runs::RUNS_CONTRACT_VERSION;
 use contract::time::iso;
 use contract::{Error, Expected, Rejection, RunRejection, names};
 use statehouse::runs::{AppendOptions, FETCH_LIMIT, NewEvent, RunList, StoredEvent, Tail};
-use statehouse::{Runs, Space};
+use statehouse::{Group, Runs, Space};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::runs::{
@@ -37,7 +37,7 @@ pub(super) const VERSION: &str = RUNS_CONTRACT_VERSION;
 impl Handles {
     /// The runs of the scope.
     pub(crate) fn runs(&self) -> Runs {
-        self.of(|group| group.runs(), Space::runs)
+        self.of(Group::runs, Space::runs)
     }
 }
 
@@ -195,9 +195,10 @@ async fn snapshot(server: Server, call: Call<ReadSnapshot, NoBody>) -> Answered<
     let project = query.project.unwrap_or(false);
     let asked = run.clone();
     let memory = server.reserve_page().await?;
-    let snapshot = server.call(move |house| match project {
-        true => scope.open(house)?.runs().project(&asked).map(Some),
-        false => scope.open(house)?.runs().snapshot(&asked),
+    let runs = scope.open(&server.house)?.runs();
+    let snapshot = server.call(move |_| match project {
+        true => runs.project(&asked).map(Some),
+        false => runs.snapshot(&asked),
     });
     match snapshot.await? {
         Some(snapshot) => Ok(Reply::page(SnapshotText(JsonText(snapshot.to_json())), memory)),
@@ -239,7 +240,8 @@ async fn list(server: Server, call: Call<ListRuns, NoBody>) -> Answered<RunsPage
     list.limit = page_limit(query.limit, PAGE_ROWS)?;
     list.cursor = query.cursor.map(|cursor| cursor.0);
     let memory = server.reserve_page().await?;
-    let found = server.call(move |house| scope.open(house)?.runs().list(&list)).await?;
+    let runs = scope.open(&server.house)?.runs();
+    let found = server.call(move |_| runs.list(&list)).await?;
     let runs = found.runs.into_iter().map(|run| ListedRun {
         run_id: run.name,
         group: run.group,

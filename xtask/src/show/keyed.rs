@@ -1,0 +1,39 @@
+//! The topic `keyed`: one writer for a group.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
+
+use super::{Item, Judge, Program, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "keyed",
+    items: &[
+        Item {
+            name: "one-writer",
+            shows: "every operation in a guarded group, with no, an old, the right and a foreign fence, open names and force, over HTTP and in the library",
+            work: Work::Programs(&[Program { cargo: SIM, full: "one-writer", small: "one-writer" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "paused",
+            shows: "the owner of a run is stopped in the middle of a step, replaced, and wakes up: one unbroken chain",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "one-writer-paused --times 1000",
+                small: "one-writer-paused --times 20",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "waiters",
+            shows: "a thousand that wait for one group own it one after the other, and waiting writes nothing",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "one-writer-waiters --waiters 1000",
+                small: "one-writer-waiters --waiters 100",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
+};
