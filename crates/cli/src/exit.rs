@@ -75,6 +75,10 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
     ("SH-2023", Next::Command("see what is damaged", &["status"])),
+    (
+        "SH-4003",
+        Next::Say("own it first (statehouse group own, or rec claim) and show that, or repair it with --force"),
+    ),
     ("SH-5004", Next::Command("list the sessions", &["session", "ls"])),
     ("SH-5007", Next::Say("only the client of a session knows its secret; an operator ends it without, with --force")),
 ];

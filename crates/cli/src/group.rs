@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use contract::guards::OWNER_RECORD;
 use serde_json::json;
+use statehouse::shell::Suggested;
 use wire::owners::{ExtendOwner, OwnGroup, OwnerToken, ReleaseOwner};
 use wire::routes::{GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE};
 use wire::values::DurationText;
@@ -110,6 +112,23 @@ impl Group {
 
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+        self.ask(connection, output).await.map_err(|failure| self.explained(failure))
+    }
+
+    /// The store knows the owner of a group as a record; whoever asks for a group is told about the group.
+    fn explained(&self, mut failure: Failure) -> Failure {
+        let group = match self {
+            Verb::Own { name, .. } | Verb::Owner { name } => name,
+            Verb::Extend { token, .. } | Verb::Release { token } => &token.group,
+        };
+        if !matches!(failure.code.as_deref(), Some("SH-1021" | "SH-4002")) {
+            return failure;
+        }
+        failure.detail = failure.detail.replace(&format!("record {OWNER_RECORD:?}"), &format!("group {group:?}"));
+        failure.run("see who owns it", Suggested::new(["statehouse", "group", "owner"]).name(group))
+    }
+
+    async fn ask(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
             Verb::Own { name, worker, lease, wait } => {
                 let body = OwnGroup {

@@ -233,7 +233,7 @@ impl Tour<'_> {
     async fn owners(&self) -> Result<(), Error> {
         let catalogue = self.typed.catalogue();
         assert_eq!(catalogue.set_guard("tour.guarded", &SetGuard::open(["inbox"])).await?.open, ["inbox"]);
-        assert_eq!(catalogue.guards().await?.guards[0].prefix, "tour.guarded");
+        assert!(catalogue.guards().await?.guards.iter().any(|guard| guard.prefix == "tour.guarded"));
         let owned = self.typed.own("tour.guarded.1", &OwnGroup::by("w1")).await?;
         owned.extend(Some(Duration::from_secs(600))).await?;
         let owner = self.typed.owner("tour.guarded.1").await?;
