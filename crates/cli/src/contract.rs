@@ -5,7 +5,8 @@ use statehouse::Statehouse;
 
 use crate::checks::Checked;
 use crate::connection::Connection;
-use crate::exit::{Failure, Next};
+use crate::exit::Failure;
+use crate::next::Next;
 use crate::table::Column;
 
 pub(crate) trait Contract {

@@ -27,6 +27,7 @@ mod given;
 mod group;
 mod guard;
 mod log;
+mod next;
 mod output;
 mod paint;
 mod progress;

@@ -2,7 +2,7 @@
 
 use super::Cell;
 use crate::contract::Contract;
-use crate::exit::Next;
+use crate::next::Next;
 use crate::table::{Column, plain};
 
 impl Contract for Cell {

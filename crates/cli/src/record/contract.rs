@@ -3,7 +3,8 @@
 use super::{Rec, held};
 use crate::connection::Connection;
 use crate::contract::{Contract, Held};
-use crate::exit::{Failure, Next};
+use crate::exit::Failure;
+use crate::next::Next;
 use crate::table::{Column, plain};
 
 const READ_AGAIN: Next = Next::CommandWith("read the record again, then decide again", &["rec", "get"], "record");

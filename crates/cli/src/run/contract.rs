@@ -5,7 +5,7 @@ use statehouse::Statehouse;
 use super::{Run, replay};
 use crate::checks::Checked;
 use crate::contract::Contract;
-use crate::exit::Next;
+use crate::next::Next;
 use crate::table::{Column, plain};
 
 impl Contract for Run {
