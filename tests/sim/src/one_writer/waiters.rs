@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let figure = format!("{owned}-owned-it-{most}-at-a-time-{entries}-entries");
     let goal =
         format!("{waiters} waiters own it one at a time, in at most {entries_max} entries: nobody is woken in vain");
-    report.add("one-writer.waiters", figure, &goal, ok);
+    report.add("waiters", figure, &goal, ok);
     report
 }
 
