@@ -141,15 +141,15 @@ impl Client {
         ClientOptions::default().connect(url)
     }
 
-    /// The same client in a space.
+    /// The same client in a space. Who owns a group in one space owns none in another.
     pub fn space(&self, space: impl Into<String>) -> Self {
-        let scope = Scope { space: Some(space.into()), ..self.scope.clone() };
+        let scope = Scope { space: Some(space.into()), owner: None, ..self.scope.clone() };
         Self { scope, ..self.clone() }
     }
 
     /// The same client in a branch.
     pub fn branch(&self, branch: impl Into<String>) -> Self {
-        let scope = Scope { branch: Some(branch.into()), ..self.scope.clone() };
+        let scope = Scope { branch: Some(branch.into()), owner: None, ..self.scope.clone() };
         Self { scope, ..self.clone() }
     }
 
