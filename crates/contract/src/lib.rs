@@ -5,6 +5,7 @@
 //! - [`cells`]: the contract of cells, with its outcomes.
 //! - [`records`]: the contract of records: types, claims, filters, and the portable `StateStore`.
 //! - [`runs`]: the contract of runs: events, their JSON, projections, idempotency keys.
+//! - [`keyed`]: the contract of keyed state: versions, merges, what became of an update.
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of changes.
 //! - [`catalogue`]: spaces, branches, how much history they keep, and what they take.
@@ -27,6 +28,7 @@ pub mod error;
 pub mod facts;
 pub mod failure;
 pub mod guards;
+pub mod keyed;
 pub mod limits;
 pub mod names;
 pub mod object_text;
@@ -53,6 +55,8 @@ macro_rules! with_contracts {
             records: Record(RecordRejection)
             /// A run. Its version is its last sequence.
             runs: Run(RunRejection)
+            /// A map of keyed state. Its version is the commit number of its last change.
+            keyed: Map(KeyedRejection)
         }
     };
 }
@@ -77,6 +81,7 @@ pub use cells::{
 };
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
+pub use keyed::KeyedRejection;
 pub use limits::Limits;
 pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};

@@ -56,6 +56,12 @@ pub const STEP_ERROR_BYTES_MAX: usize = 4096;
 /// Bytes of a run's kind.
 pub const RUN_TYPE_BYTES_MAX: usize = 256;
 
+/// Updates of keyed state in one operation. They are within the bytes of its transaction, too.
+pub const KEYED_UPDATES_MAX: usize = 10_000;
+
+/// Input positions in one commit of keyed state.
+pub const KEYED_POSITIONS_MAX: usize = 1_000;
+
 /// Guards of one space.
 pub const GUARDS_MAX: usize = 256;
 

@@ -120,6 +120,24 @@ pub fn check_run(name: &str) -> Result<(), Rejection> {
     check(name, "a run's name")
 }
 
+/// Checks a map's name, by the same rules.
+pub fn check_map(name: &str) -> Result<(), Rejection> {
+    check(name, "a map's name")
+}
+
+/// Checks a key of a map: any bytes, at least one and at most 1,024.
+pub fn check_key(key: &[u8]) -> Result<(), Rejection> {
+    if key.is_empty() {
+        return Err(Rejection::InvalidName { what: "a key", reason: "it is empty" });
+    }
+    Rejection::check_limit("name_bytes_max", NAME_BYTES_MAX, key.len())
+}
+
+/// Checks the name of an input, by the same rules as a cell's.
+pub fn check_input(name: &str) -> Result<(), Rejection> {
+    check(name, "an input's name")
+}
+
 /// Checks the name of a broker's queue, by the same rules.
 pub fn check_topic(name: &str) -> Result<(), Rejection> {
     check(name, "a queue's name")

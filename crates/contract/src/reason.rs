@@ -87,6 +87,8 @@ numbered_texts! {
         RepeatedName = "two of its names are the same",
         BuiltIn = "the store itself has a type with this name",
         NeverEnds = "its type has no end; release it instead",
+        TwoNumbers = "two of its operations have numbers of commits",
+        OlderLevel = "the store is still at the level of an older release",
     }
 }
 

@@ -3,9 +3,11 @@
 pub(crate) mod rejection;
 
 use contract::Rejection;
+use contract::keyed::Updated;
 use kv::{DecodeError, Reader, Writer};
 use session::Stamp;
 
+use crate::keyed::outcome;
 use rejection::{decode_rejection, encode_rejection};
 
 /// The answer to a command.
@@ -65,6 +67,8 @@ pub enum OpOutcome {
         /// Whether it was there already with another content.
         payload_mismatch: bool,
     },
+    /// The keys of the map were updated, or some of them.
+    Updated(Updated),
     /// The answer of a user's machine.
     Hosted(Vec<u8>),
     /// The claim has corrected as many lanes as a command may, and found no record yet: it must be repeated.
@@ -130,6 +134,7 @@ impl Answer {
                         OpOutcome::Sent => writer.u8(9),
                         OpOutcome::Hosted(answer) => writer.u8(10).bytes(answer),
                         OpOutcome::Unfinished => writer.u8(12),
+                        OpOutcome::Updated(updated) => outcome::encode(writer.u8(20), updated),
                         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
                             writer.u8(11).u64(*seq).bool(*idempotent).bool(*payload_mismatch)
                         }
@@ -165,6 +170,7 @@ impl Answer {
                             payload_mismatch: reader.bool()?,
                         },
                         12 => OpOutcome::Unfinished,
+                        20 => OpOutcome::Updated(outcome::decode(&mut reader)?),
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }
@@ -249,6 +255,7 @@ mod tests {
             OpOutcome::Sent,
             OpOutcome::Hosted(vec![7]),
             OpOutcome::Unfinished,
+            OpOutcome::Updated(Updated::new(2, vec![(1, contract::keyed::UpdateOutcome::Duplicate)])),
             OpOutcome::Appended { seq: 3, idempotent: true, payload_mismatch: false },
         ];
         let done = Answer::Done { commit: 9, outcomes };

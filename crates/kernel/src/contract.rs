@@ -2,7 +2,7 @@
 
 use contract::Rejection;
 use kv::{Key, KeyRange, Order};
-use session::Halt;
+use session::{CommandDigest, Halt};
 
 use crate::answer::OpOutcome;
 use crate::catalogue::{Catalogue, FilledType};
@@ -63,6 +63,31 @@ pub(crate) trait Contract {
 
     /// Does something to a thing. A rejection may leave changes, which its transaction undoes.
     fn act(applying: &mut Applying<'_>, scope: &Scope<'_>, thing: &ThingId<'_>, act: &Self::Act<'_>) -> Outcome;
+
+    /// The number that an operation gives to its transaction: sent again, the transaction gets its first answer.
+    fn number_of(_act: &Self::Act<'_>) -> Option<u64> {
+        None
+    }
+
+    /// The answer to the transaction of this number, if it was applied before. `digest` is of what it contains.
+    fn answered(
+        _applying: &Applying<'_>,
+        _thing: &ThingId<'_>,
+        _number: u64,
+        _digest: &CommandDigest,
+    ) -> Result<Result<Option<Vec<u8>>, Rejection>, Halt> {
+        Ok(Ok(None))
+    }
+
+    /// Keeps the answer to a transaction with a number.
+    fn keep_answer(
+        _applying: &mut Applying<'_>,
+        _thing: &ThingId<'_>,
+        _digest: &CommandDigest,
+        _answer: &[u8],
+    ) -> Result<(), Halt> {
+        Ok(())
+    }
 
     /// Checks what the scope of a transaction says of its things, before any condition.
     fn check_scope(_applying: &mut Applying<'_>, _scope: &Scope<'_>) -> Result<Result<(), Rejection>, Halt> {

@@ -10,6 +10,7 @@ macro_rules! with_contracts {
             cells: Cells { Cell, CellAct, CellGuard, CellItem, CellTrim }
             records: Records { Record, RecordAct, RecordGuard, RecordItem, RecordTrim }
             runs: Runs { Run, RunAct, RunGuard, RunItem, RunTrim }
+            keyed: Keyed { Map, KeyedAct, KeyedGuard, KeyedItem, KeyedTrim }
         }
     };
 }

@@ -91,7 +91,7 @@ impl Draft {
         if !matches!(done, Ok(Ok(_))) {
             applying.undo();
         }
-        done
+        Ok(done?.map(|done| done.outcomes))
     }
 
     /// The view with everything that was applied. What was written here has commit number 0.

@@ -11,6 +11,7 @@ pub mod cells;
 mod copies;
 pub mod due;
 mod held;
+pub mod keyed;
 pub mod messages;
 pub mod names;
 mod parts;
@@ -87,6 +88,16 @@ pub enum Kind {
     Received = 0x17,
     /// A message that waits for the shard of its group.
     Outgoing = 0x18,
+    /// The head of a map of keyed state.
+    KeyedMap = 0x19,
+    /// A key of a map, with its value or the version of its deletion.
+    KeyedEntry = 0x1a,
+    /// How far a map has read an input.
+    KeyedPosition = 0x1b,
+    /// A deleted key of a map, by the version of its deletion.
+    KeyedDeleted = 0x1c,
+    /// The answer to the last numbered commit of a map.
+    KeyedAnswer = 0x1e,
 }
 
 impl Kind {
@@ -94,7 +105,7 @@ impl Kind {
     const COPIED: [Kind; 4] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers, Kind::Received];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 22] = [
+    pub(crate) const WORDS: [(Kind, &str); 27] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -117,6 +128,11 @@ impl Kind {
         (Kind::MessageNumbers, "the numbers of messages"),
         (Kind::Received, "the numbers of received messages"),
         (Kind::Outgoing, "messages to other shards"),
+        (Kind::KeyedMap, "map"),
+        (Kind::KeyedEntry, "keys of map"),
+        (Kind::KeyedPosition, "input positions of map"),
+        (Kind::KeyedDeleted, "deleted keys of map"),
+        (Kind::KeyedAnswer, "the last answer of map"),
     ];
 
     /// Those whose keys have neither a space nor a branch.

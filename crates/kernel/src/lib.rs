@@ -4,7 +4,7 @@
 //! - [`entry`], [`command`], [`answer`]: inputs and outputs, as bytes.
 //! - [`keys`]: the only place that builds raw keys. [`place`]: which slot and bucket a thing is in.
 //! - [`catalogue`]: spaces, branches, retention and limits, as state.
-//! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`]: the contracts.
+//! - `contracts`: the list of the contracts; `contract`: what each must do. [`cells`], [`records`], [`runs`], [`keyed`]: the contracts.
 //! - [`changes`]: the feed of what every command changed.
 //! - [`draft`]: a transaction in preparation, read together with what it has done so far.
 //! - [`names`]: listings by name, over all groups.
@@ -41,6 +41,7 @@ pub mod image;
 #[cfg(test)]
 mod kept;
 pub mod kernel;
+pub mod keyed;
 pub mod keys;
 pub mod machine;
 mod merge;
@@ -67,7 +68,8 @@ pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use cells::trim::CellTrim;
 pub use command::hosted::HostedCommand;
 pub use command::{
-    Body, CellAct, CellGuard, ClaimNext, Fence, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard, Transact,
+    Body, CellAct, CellGuard, ClaimNext, Fence, Guard, KeyedAct, KeyedGuard, Op, RecordAct, RecordGuard, RunAct,
+    RunGuard, Transact,
 };
 pub use counts::MessageCounts;
 pub use draft::Draft;
@@ -87,8 +89,11 @@ pub use tally::{Conflict, Tally};
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.
-pub const LEVEL: u32 = LEVEL_OF_GUARDS;
+pub const LEVEL: u32 = LEVEL_OF_KEYED;
 
 /// From this level on groups can be guarded, types can be without an end, and a claim by name of a held record has a
 /// refusal of its own.
 pub(crate) const LEVEL_OF_GUARDS: u32 = 2;
+
+/// From this level on there is keyed state.
+pub(crate) const LEVEL_OF_KEYED: u32 = 3;

@@ -2,6 +2,7 @@
 //!
 //! Keeps: K7 for them too: counts of a rejected command are dropped. Never: is stored, or decides anything.
 
+use contract::keyed::UpdateOutcome;
 use contract::{Reason, Subject};
 
 /// Reasons are numbered from 1.
@@ -24,6 +25,10 @@ struct Counts {
     /// Changes of records and messages, by the number of their reason.
     reasons: [u32; REASONS],
     repeated_appends: u32,
+    /// Updates of keyed state that were not applied.
+    duplicate_updates: u32,
+    stale_updates: u32,
+    version_conflicts: u32,
 }
 
 /// A command refused because something was not as it expected.
@@ -46,6 +51,16 @@ impl Tally {
         self.counts.repeated_appends.into()
     }
 
+    /// The number of updates of keyed state that were not applied: duplicates, stale ones, and version conflicts.
+    pub fn updates_not_applied(&self) -> [(&'static str, u64); 3] {
+        let Counts { duplicate_updates, stale_updates, version_conflicts, .. } = self.counts;
+        [
+            ("duplicate", duplicate_updates.into()),
+            ("stale", stale_updates.into()),
+            ("version_conflict", version_conflicts.into()),
+        ]
+    }
+
     pub(crate) fn savepoint(&mut self) {
         self.counts_at_savepoint = self.counts;
         self.claimed_at_savepoint = self.claimed.len();
@@ -60,6 +75,16 @@ impl Tally {
         if subject.is_counted_by_reason() {
             self.counts.reasons[usize::from(reason.code())] += 1;
         }
+    }
+
+    pub(crate) fn not_applied(&mut self, outcome: UpdateOutcome) {
+        let count = match outcome {
+            UpdateOutcome::Duplicate => &mut self.counts.duplicate_updates,
+            UpdateOutcome::Stale { .. } => &mut self.counts.stale_updates,
+            UpdateOutcome::VersionConflict => &mut self.counts.version_conflicts,
+            _ => return,
+        };
+        *count += 1;
     }
 
     pub(crate) fn append_repeated(&mut self) {

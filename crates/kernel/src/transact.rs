@@ -4,12 +4,14 @@
 
 pub(crate) mod guarded;
 pub(crate) mod limits;
+mod numbered;
 pub(crate) mod scope;
 
 use contract::{RefusalReason, Rejection};
 use session::Halt;
 
 use self::limits::within_limits;
+use self::numbered::Numbered;
 use self::scope::Scope;
 use crate::answer::{Answer, OpOutcome};
 use crate::catalogue::Catalogue;
@@ -24,7 +26,7 @@ use crate::outbox;
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     let body_bytes = applying.call.body.len();
     Ok(match try_transact(applying, transact, body_bytes)? {
-        Ok(outcomes) => Answer::Done { commit: applying.call.commit, outcomes },
+        Ok(Transacted { commit, outcomes }) => Answer::Done { commit, outcomes },
         Err(rejection) => {
             applying.undo();
             if let Ok(scope) = Scope::of(applying.catalogue, applying.keys, transact) {
@@ -35,12 +37,20 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
     })
 }
 
+/// A transaction that was applied, now or before.
+#[derive(Clone, Debug)]
+pub(crate) struct Transacted {
+    /// The command that applied it.
+    pub(crate) commit: u64,
+    pub(crate) outcomes: Vec<OpOutcome>,
+}
+
 /// Applies a transaction, perhaps in part: who calls undoes it if it is refused. `body_bytes` are those of its command.
 pub(crate) fn try_transact(
     applying: &mut Applying<'_>,
     transact: &Transact<'_>,
     body_bytes: usize,
-) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
+) -> Result<Result<Transacted, Rejection>, Halt> {
     if let Err(rejection) = within_limits(applying.catalogue, body_bytes, transact) {
         return Ok(Err(rejection));
     }
@@ -54,8 +64,20 @@ pub(crate) fn try_transact(
     if let Err(rejection) = check_scope(applying, &scope)? {
         return Ok(Err(rejection));
     }
+    let numbered = match Numbered::of(&scope, transact)? {
+        Ok(numbered) => numbered,
+        Err(rejection) => return Ok(Err(rejection)),
+    };
     let group = group_of(transact).unwrap_or_default();
     let guard = guarded::obeyed(applying, &scope, group);
+    // Who may not write here is not told what was answered to somebody else.
+    if let Some(numbered) = numbered.as_ref().filter(|_| guard.is_none()) {
+        match numbered.first_answer(applying)? {
+            Ok(Some(first)) => return Ok(Ok(first)),
+            Ok(None) => {}
+            Err(rejection) => return Ok(Err(rejection)),
+        }
+    }
     let mut looked_at = 0;
     for guard in &transact.guards {
         #[cfg(feature = "canary")]
@@ -78,7 +100,11 @@ pub(crate) fn try_transact(
             Err(rejection) => return Ok(Err(rejection)),
         }
     }
-    Ok(Ok(outcomes))
+    let done = Transacted { commit: applying.call.commit, outcomes };
+    if let Some(numbered) = &numbered {
+        numbered.keep(applying, &done)?;
+    }
+    Ok(Ok(done))
 }
 
 fn apply_op(applying: &mut Applying<'_>, scope: &Scope<'_>, transact: &Transact<'_>, op: &Op<'_>) -> Outcome {

@@ -7,7 +7,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::contracts::with_contracts;
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 18] = [
+const LIMIT_NAMES: [&str; 21] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -26,6 +26,9 @@ const LIMIT_NAMES: [&str; 18] = [
     "transaction_range_cells_max",
     "guards_max",
     "guard_open_names_max",
+    "keyed_updates_max",
+    "keyed_positions_max",
+    "keyed_contents_max",
 ];
 
 /// The kinds of things that can already exist.

@@ -88,6 +88,13 @@ fn transactions(digester: &mut Digester, outermost: Transact<'_>) -> Result<(), 
     Ok(())
 }
 
+/// The digest of what a transaction contains: its place, conditions and operations, whoever sends it.
+pub(crate) fn digest_content(transact: &Transact<'_>) -> Result<CommandDigest, DecodeError> {
+    let mut digester = Digester::new("transact");
+    transactions(&mut digester, Transact { fences: Vec::new(), force: false, ..transact.clone() })?;
+    Ok(digester.finish())
+}
+
 fn authority(digester: &mut Digester, fences: &[Fence<'_>], force: bool) {
     for Fence { record, attempt } in fences {
         digester.text("fence", record).number("attempt", *attempt);

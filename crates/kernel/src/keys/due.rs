@@ -62,6 +62,8 @@ due_of! {
     Lease = 3,
     /// The rows of a deleted run are to go.
     Removal = 6,
+    /// Rows of a map that nobody needs any more are to go.
+    Sweep = 7,
 }
 
 pub(super) const SEND: u8 = 4;
@@ -137,6 +139,7 @@ mod tests {
                 DueOf::Ready => "02",
                 DueOf::Lease => "03",
                 DueOf::Removal => "06",
+                DueOf::Sweep => "07",
             };
             assert_eq!(hex(&Keys::due_suffix(0, of, &record))[16..18], *number, "{of:?}");
         }

@@ -43,7 +43,7 @@ pub(super) fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Resul
             bring_up_to_date(applying, &record, &row)
         }
         DueOf::Lease => attempt::rescue(applying, &record, &row, Reason::Rescued),
-        DueOf::Removal => unreachable!("records do not have this in their list"),
+        _ => unreachable!("records do not have this in their list"),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Answers as text; and each word with each answer that it got, for `coverage`.
 
-use contract::{RecordRejection, Rejection};
+use contract::{KeyedRejection, RecordRejection, Rejection};
 
 use super::Stage;
 use super::coverage::{WORD_OF_FENCE, WORD_OF_NEXT, word_of_guard, word_of_op, word_of_outcome};
+use super::keyed::show_updated;
 use super::words::{show_time, shown_name};
 use crate::answer::{Answer, ClaimedOutcome, OpOutcome};
 use crate::command::{Body, Op, Transact};
@@ -51,6 +52,7 @@ impl Stage {
                 format!("{name} v{version} again in {}", show_time(*pause_us))
             }
             (_, OpOutcome::Exhausted { version }) => format!("{name} v{version} exhausted"),
+            (_, OpOutcome::Updated(updated)) => format!("{name} {}", show_updated(updated)),
             (_, OpOutcome::Sent) => "sent".into(),
             (_, OpOutcome::Appended { seq, idempotent: false, payload_mismatch: false }) => format!("{name} {seq}"),
             (_, OpOutcome::Appended { seq, idempotent: true, payload_mismatch: false }) => {
@@ -113,6 +115,7 @@ fn refused_word(transact: &Transact<'_>, rejection: &Rejection) -> Option<&'stat
     match (transact.fences.as_slice(), transact.guards.as_slice(), transact.ops.as_slice()) {
         // This is about the transaction as a whole.
         _ if matches!(rejection, Rejection::TwoGroups { .. }) => None,
+        (_, [_, ..], _) if matches!(rejection, Rejection::Map(KeyedRejection::CommitReused { .. })) => None,
         ([_, ..], [], _) if matches!(rejection, Rejection::Record(RecordRejection::Fenced { .. })) => {
             Some(WORD_OF_FENCE)
         }

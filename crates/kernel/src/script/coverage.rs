@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Stage;
 use crate::answer::OpOutcome;
-use crate::command::{CellAct, CellGuard, Guard, Op, RecordAct, RecordGuard, RunAct, RunGuard};
+use crate::command::{CellAct, CellGuard, Guard, KeyedAct, KeyedGuard, Op, RecordAct, RecordGuard, RunAct, RunGuard};
 use crate::outbox::command::{Send, Target};
 
 /// A word for every variant, as a function and as a list.
@@ -48,6 +48,10 @@ words! {
         Op::Run(_, RunAct::Close) => "close",
         Op::Run(_, RunAct::Delete) => "delete run",
         Op::Run(_, RunAct::Fork { .. }) => "fork",
+        Op::Map(_, KeyedAct::Update(_)) => "update map",
+        Op::Map(_, KeyedAct::Commit(_)) => "number",
+        Op::Map(_, KeyedAct::Seal(_)) => "seal",
+        Op::Map(_, KeyedAct::Delete) => "delete map",
     }
 }
 
@@ -67,6 +71,13 @@ words! {
         Guard::Record(RecordGuard::AttemptIs(..)) => "record at",
         Guard::Record(RecordGuard::UnchangedSince(..)) => "record unchanged",
         Guard::Run(RunGuard::LastIs(..)) => "run at",
+        Guard::Map(KeyedGuard::Absent(..)) => "key absent",
+        Guard::Map(KeyedGuard::Exists(..)) => "key exists",
+        Guard::Map(KeyedGuard::VersionIs(..)) => "key is",
+        Guard::Map(KeyedGuard::VersionBelow(..)) => "key below",
+        Guard::Map(KeyedGuard::UnchangedSince(..)) => "key unchanged",
+        Guard::Map(KeyedGuard::RangeUnchangedSince(..)) => "keys unchanged",
+        Guard::Map(KeyedGuard::PositionIs(..)) => "input at",
     }
 }
 
@@ -84,6 +95,7 @@ words! {
         OpOutcome::Appended { idempotent: false, .. } => "appended",
         OpOutcome::Appended { idempotent: true, payload_mismatch: false, .. } => "known",
         OpOutcome::Appended { idempotent: true, payload_mismatch: true, .. } => "differs",
+        OpOutcome::Updated(_) => "updated",
         OpOutcome::Hosted(_) => "hosted",
         OpOutcome::Unfinished => "unfinished",
     }
@@ -134,6 +146,17 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("record at", &["holds", "SH-1017"]),
     ("record unchanged", &["holds", "SH-1017"]),
     ("run at", &["holds", "SH-1006", "SH-3003", "SH-3006"]),
+    ("update map", &["updated", "SH-1002", "SH-1006", "SH-4003", "SH-8002", "SH-8004"]),
+    ("number", &["updated", "SH-1002", "SH-4003", "SH-8002", "SH-8003", "SH-8005", "SH-8006", "SH-8007"]),
+    ("seal", &["written", "existing", "SH-4003"]),
+    ("delete map", &["written", "nothing", "SH-1002", "SH-4003"]),
+    ("key absent", &["holds", "SH-8008"]),
+    ("key exists", &["holds", "SH-8008"]),
+    ("key is", &["holds", "SH-8008"]),
+    ("key below", &["holds", "SH-8008"]),
+    ("key unchanged", &["holds", "SH-8008"]),
+    ("keys unchanged", &["holds", "SH-8008"]),
+    ("input at", &["holds", "SH-8009"]),
     ("fence", &["holds", "SH-4002"]),
 ];
 
@@ -145,6 +168,10 @@ const NOT_OF_OPS: &[&str] = &["assigned", "hosted"];
 
 const SOURCES: &[&str] = &[
     include_str!("../cells/tests.rs"),
+    include_str!("../keyed/tests/commits.rs"),
+    include_str!("../keyed/tests/guards.rs"),
+    include_str!("../keyed/tests/maps.rs"),
+    include_str!("../keyed/tests/versions.rs"),
     include_str!("../records/tests/attempts.rs"),
     include_str!("../records/tests/expiry.rs"),
     include_str!("../records/tests/fences.rs"),

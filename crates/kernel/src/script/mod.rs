@@ -13,15 +13,16 @@
 //! guard PREFIX [open NAME,NAME]     unguard PREFIX
 //! in g [fence a #1, owned #1, force] [if GUARD, GUARD]: OP, OP       in no group: OP, OP
 //! send [after 10s] in h [fence a #1, owned #1, force] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]
-//! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs
+//! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs, rows of maps
 //! ```
 //!
-//! `cells`, `records`, `runs` and `catalogue` list the words of each contract.
+//! `cells`, `records`, `runs`, `keyed` and `catalogue` list the words of each contract.
 
 mod answers;
 mod catalogue;
 mod cells;
 mod coverage;
+mod keyed;
 mod messages;
 mod records;
 mod rows;

@@ -65,6 +65,21 @@ impl Stage {
         ])
     }
 
+    /// How many rows maps have, of each kind that there is. A deleted map has a head for a while.
+    pub(super) fn rows_of_maps(&self) -> String {
+        let found = self.all_keys();
+        let all = |kind| count_kind(&found, kind, |_| true);
+        let names = count_kind(&found, Kind::KeyedMap, is_name_in_group);
+        show_numbers(&[
+            ("heads", all(Kind::KeyedMap) - names),
+            ("names", names),
+            ("keys", all(Kind::KeyedEntry)),
+            ("positions", all(Kind::KeyedPosition)),
+            ("deleted", all(Kind::KeyedDeleted)),
+            ("answers", all(Kind::KeyedAnswer)),
+        ])
+    }
+
     fn all_keys(&self) -> Vec<Key> {
         self.view().scan(&self.kernel.keys().all(), Order::Ascending).map(|row| row.unwrap().0).collect()
     }

@@ -132,6 +132,7 @@ impl Stage {
             ["rows"] => self.rows(),
             ["rows", "of", "records"] => self.rows_of_records(),
             ["rows", "of", "runs"] => self.rows_of_runs(),
+            ["rows", "of", "maps"] => self.rows_of_maps(),
             ["walk"] => self.walk(false),
             ["forget"] => self.walk(true),
             ["fill", name] => self.fill(name),
@@ -159,8 +160,8 @@ impl Stage {
             ["changes", "since", commit] => self.changes_since(commit),
             ["in", ..] => self.transact(statement),
             _ => {
-                let read =
-                    self.read_cells(&words).or_else(|| self.read_records(&words)).or_else(|| self.read_runs(&words));
+                let read = self.read_cells(&words).or_else(|| self.read_records(&words));
+                let read = read.or_else(|| self.read_runs(&words)).or_else(|| self.read_keyed(&words));
                 read.or_else(|| self.single(&words)).unwrap_or_else(|| self.change(&words))
             }
         }

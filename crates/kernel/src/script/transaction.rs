@@ -3,7 +3,7 @@
 use contract::guards::OWNER_RECORD;
 
 use super::words::{group_and_name, number, parts};
-use super::{cells, messages, records, runs};
+use super::{cells, keyed, messages, records, runs};
 use crate::command::{Body, Fence, Guard, Op, Transact};
 
 use super::Stage;
@@ -31,7 +31,7 @@ impl Stage {
     /// One operation by itself; the answer names its thing. None if it is no operation.
     pub(super) fn single(&mut self, words: &[&str]) -> Option<String> {
         // `delete record a` has its name at the third place.
-        let place = if matches!(words, ["delete", "record" | "run", _]) { 2 } else { 1 };
+        let place = if matches!(words, ["delete", "record" | "run" | "map", _]) { 2 } else { 1 };
         let (group, name) = group_and_name(words.get(place)?);
         let mut words = words.to_vec();
         words[place] = name;
@@ -89,6 +89,7 @@ pub(super) fn transaction<'text>(scope: Scope, text: &'text str, separators: &Se
 /// An operation; `text` is the whole of it, for a transaction that it sends.
 fn op<'text>(scope: Scope, words: &[&'text str], text: &'text str) -> Option<Op<'text>> {
     cells::op(words)
+        .or_else(|| keyed::op(words))
         .or_else(|| records::op(words))
         .or_else(|| runs::op(words))
         .or_else(|| messages::op(scope, words, text))
@@ -96,6 +97,7 @@ fn op<'text>(scope: Scope, words: &[&'text str], text: &'text str) -> Option<Op<
 
 fn guard(text: &str) -> Guard<'_> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let guard = records::guard(&words).or_else(|| runs::guard(&words)).or_else(|| cells::guard(&words));
+    let guard = keyed::guard(&words).or_else(|| records::guard(&words)).or_else(|| runs::guard(&words));
+    let guard = guard.or_else(|| cells::guard(&words));
     guard.unwrap_or_else(|| panic!("no such guard: {text:?}"))
 }

@@ -26,6 +26,10 @@ const OPERATIONS: &[(&str, &str, &str, ForAnybody)] = &[
     ("close", "append % key Progress", "close %", ForAnybody::Never),
     ("delete run", "append % key Progress", "delete run %", ForAnybody::Never),
     ("fork", "append origin key Progress", "fork % from origin at 1", ForAnybody::Never),
+    ("update map", "", "update % k=a@1", ForAnybody::Never),
+    ("number", "", "number % 1 k+1 topic:4", ForAnybody::Never),
+    ("seal", "", "seal % 7", ForAnybody::Never),
+    ("delete map", "update % k=a@1", "delete map %", ForAnybody::Never),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,6 +87,7 @@ impl Reference {
                 Guard::Cell(guard) => self.check_cell_guard(transact, guard),
                 Guard::Record(guard) => self.check_record_guard(id, guard).map_or_else(one, |()| Vec::new()),
                 Guard::Run(guard) => self.check_run_guard(id, *guard).map_or_else(one, |()| Vec::new()),
+                Guard::Map(_) => unreachable!("keyed state is not drawn"),
             };
             if !broken.is_empty() {
                 return Err(broken);
@@ -158,6 +159,7 @@ impl Reference {
                 OpOutcome::Sent
             }
             Op::Cell(_, act) => self.cell_act(id, act)?,
+            Op::Map(..) => unreachable!("keyed state is not drawn"),
         };
         Ok(Outcome::Is(outcome))
     }

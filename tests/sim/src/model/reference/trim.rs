@@ -28,6 +28,7 @@ impl Reference {
             TrimStep::Branch { space, branch } => self.forget_branch((*space, *branch)),
             TrimStep::Record(RecordTrim::FillIndexes { space, record_type }) => self.fill_indexes(*space, *record_type),
             TrimStep::Run(step) => match *step {},
+            TrimStep::Map(step) => match *step {},
         }
     }
 

@@ -1,0 +1,152 @@
+//! Why a call on keyed state is refused.
+
+use crate::facts::{Class, Facts, Members, members};
+
+/// A deterministic "no" about a map. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyedRejection {
+    /// There is no such map.
+    #[error("there is no map {map:?} [SH-8001]")]
+    NoSuchMap {
+        /// Its name.
+        map: String,
+    },
+    /// The key is merged and would be put, or the other way round.
+    #[error("key {key:?} of map {map:?} is {}, and a key is put or merged, never both [SH-8002]", how(*.is_merged))]
+    WrongUse {
+        /// The map.
+        map: String,
+        /// The key, in words.
+        key: String,
+        /// Whether it is merged; it is put otherwise.
+        is_merged: bool,
+    },
+    /// The sum does not fit into 64 bits.
+    #[error("key {key:?} of map {map:?} holds {value}, and adding {operand} to it would overflow [SH-8003]")]
+    Overflow {
+        /// The map.
+        map: String,
+        /// The key, in words.
+        key: String,
+        /// What it holds.
+        value: i64,
+        /// What was to be added.
+        operand: i64,
+    },
+    /// A merge is not repeatable by itself, so it needs a numbered commit.
+    #[error(
+        "key {key:?} of map {map:?} can be merged in a numbered commit only: sent twice, it would count twice [SH-8004]"
+    )]
+    MergeOutsideCommit {
+        /// The map.
+        map: String,
+        /// The key, in words.
+        key: String,
+    },
+    /// The number of the commit was used for another one.
+    #[error("commit {number} of map {map:?} was another one; the next number is {} [SH-8005]", .number.saturating_add(1))]
+    CommitReused {
+        /// The map.
+        map: String,
+        /// The number.
+        number: u64,
+    },
+    /// The number of the commit is not the next one.
+    #[error("map {map:?} takes commit {next} next, not {number} [SH-8006]")]
+    CommitOutOfOrder {
+        /// The map.
+        map: String,
+        /// The number that was given.
+        number: u64,
+        /// The next number.
+        next: u64,
+    },
+    /// The position of an input would go back.
+    #[error("input {input:?} of map {map:?} is at {current}, and cannot go back to {given} [SH-8007]")]
+    PositionBehind {
+        /// The map.
+        map: String,
+        /// The input.
+        input: String,
+        /// Where it is.
+        current: u64,
+        /// The position that was given.
+        given: u64,
+    },
+    /// A key is not as the caller expected it.
+    #[error("key {key:?} of map {map:?} is not as expected: it {} [SH-8008]", now(.current))]
+    Conflict {
+        /// The map.
+        map: String,
+        /// The key, in words; for a range, one key of it.
+        key: String,
+        /// Its version now; none if it does not exist, or is merged.
+        current: Option<String>,
+    },
+    /// An input is not where the caller expected it.
+    #[error("input {input:?} of map {map:?} is not as expected: it is {} [SH-8009]", at(.current))]
+    PositionConflict {
+        /// The map.
+        map: String,
+        /// The input.
+        input: String,
+        /// Where it is, if it has a position.
+        current: Option<u64>,
+    },
+}
+
+fn how(is_merged: bool) -> &'static str {
+    if is_merged { "merged" } else { "put" }
+}
+
+fn now(current: &Option<String>) -> String {
+    match current {
+        Some(version) => format!("is at version {version}"),
+        None => "has no version".to_owned(),
+    }
+}
+
+fn at(current: &Option<u64>) -> String {
+    current.map_or_else(|| "at no position".to_owned(), |position| format!("at {position}"))
+}
+
+impl KeyedRejection {
+    /// What everybody must know of it.
+    pub fn facts(&self) -> Facts {
+        match self {
+            Self::NoSuchMap { .. } => Facts::of("SH-8001", Class::NotFound),
+            Self::WrongUse { .. } => Facts::of("SH-8002", Class::Unprocessable),
+            Self::Overflow { .. } => Facts::of("SH-8003", Class::Unprocessable),
+            Self::MergeOutsideCommit { .. } => Facts::of("SH-8004", Class::Unprocessable),
+            Self::CommitReused { .. } => Facts::of("SH-8005", Class::Unprocessable),
+            Self::CommitOutOfOrder { .. } => Facts::of("SH-8006", Class::Conflict),
+            Self::PositionBehind { .. } => Facts::of("SH-8007", Class::Conflict),
+            Self::Conflict { .. } => Facts::retryable("SH-8008", Class::Conflict),
+            Self::PositionConflict { .. } => Facts::retryable("SH-8009", Class::Conflict),
+        }
+    }
+
+    /// What a caller needs next, as members of JSON.
+    pub fn members(&self) -> Members {
+        match self {
+            Self::NoSuchMap { map } => members!["map" => map],
+            Self::WrongUse { map, key, is_merged } => members!["map" => map, "key" => key, "merged" => is_merged],
+            Self::Overflow { map, key, value, operand } => {
+                members!["map" => map, "key" => key, "value" => value, "operand" => operand]
+            }
+            Self::MergeOutsideCommit { map, key } => members!["map" => map, "key" => key],
+            Self::CommitReused { map, number } => members!["map" => map, "number" => number],
+            Self::CommitOutOfOrder { map, number, next } => {
+                members!["map" => map, "number" => number, "next" => next]
+            }
+            Self::PositionBehind { map, input, current, given } => {
+                members!["map" => map, "input" => input, "current" => current, "given" => given]
+            }
+            Self::Conflict { map, key, current } => members!["map" => map, "key" => key, "current" => current],
+            Self::PositionConflict { map, input, current } => {
+                members!["map" => map, "input" => input, "current" => current]
+            }
+        }
+    }
+}

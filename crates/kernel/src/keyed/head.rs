@@ -1,0 +1,165 @@
+//! The head of a map; `docs/formats/keyed.md` is the specification.
+
+use contract::keyed::{LogicalTime, MapSummary};
+use kv::{DecodeError, Reader, Writer};
+use session::Halt;
+
+use crate::held::Was;
+
+const FORMAT: u8 = 1;
+
+/// Contents that wait to be removed.
+pub(crate) const UNUSED_MAX: usize = 64;
+
+/// What a map holds, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// The number in the keys of its rows.
+    pub number: u32,
+    /// Keys that have a value.
+    pub keys: u64,
+    /// Deleted keys whose versions are remembered.
+    pub deleted: u64,
+    /// The number of the last numbered commit.
+    pub last_number: u64,
+    /// The version up to which the source has finished.
+    pub seal: Option<LogicalTime>,
+    /// The last command that changed a key whose row is gone.
+    pub forgotten: u64,
+}
+
+impl Content {
+    /// Whether a version is at or below the seal.
+    pub(crate) fn seals(&self, version: LogicalTime) -> bool {
+        self.seal.is_some_and(|seal| version <= seal)
+    }
+}
+
+/// The head of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapHead {
+    /// Whether it was deleted, and waits for its rows to be removed.
+    pub deleted: bool,
+    /// The last command that changed it.
+    pub commit: u64,
+    /// The time of that command, wall µs.
+    pub updated_us: u64,
+    /// What it holds.
+    pub content: Content,
+    /// The highest number of a content so far.
+    pub last_content: u32,
+    /// Contents that wait to be removed.
+    pub unused: Vec<u32>,
+    /// When its sweep is due, if there is something to remove.
+    pub sweep_us: Option<u64>,
+}
+
+impl MapHead {
+    /// The head of a map that does not exist yet.
+    pub(crate) fn new() -> Self {
+        Self { content: Content { number: 1, ..Content::default() }, last_content: 1, ..Self::default() }
+    }
+
+    /// What a reader sees of it.
+    pub fn summary(&self) -> MapSummary {
+        let Content { keys, deleted, last_number, seal, .. } = self.content;
+        let mut summary = MapSummary::default();
+        (summary.keys, summary.deleted, summary.last_number, summary.seal) = (keys, deleted, last_number, seal);
+        (summary.commit, summary.updated_at) = (self.commit, self.updated_us);
+        summary
+    }
+
+    /// Appends the row.
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        let Self { deleted, commit, updated_us, content, last_content, unused, sweep_us } = self;
+        writer.u8(FORMAT).bool(*deleted).u64(*commit).u64(*updated_us);
+        let Content { number, keys, deleted, last_number, seal, forgotten } = content;
+        writer.u32(*number).u64(*keys).u64(*deleted).u64(*last_number).u64(*forgotten);
+        writer.bool(seal.is_some());
+        if let Some(LogicalTime { epoch, round }) = seal {
+            writer.u64(*epoch).u64(*round);
+        }
+        writer.u32(*last_content).u16(u16::try_from(unused.len()).expect("there are few"));
+        for number in unused {
+            writer.u32(*number);
+        }
+        writer.optional_u64(*sweep_us).no_members();
+    }
+
+    /// Reads the row.
+    pub fn decode(row: &[u8]) -> Result<Self, Halt> {
+        let read = || {
+            let mut reader = Reader::new(row);
+            reader.format(FORMAT)?;
+            let (deleted, commit, updated_us) = (reader.bool()?, reader.u64()?, reader.u64()?);
+            let content = Content {
+                number: reader.u32()?,
+                keys: reader.u64()?,
+                deleted: reader.u64()?,
+                last_number: reader.u64()?,
+                forgotten: reader.u64()?,
+                seal: match reader.bool()? {
+                    true => Some(LogicalTime::new(reader.u64()?, reader.u64()?)),
+                    false => None,
+                },
+            };
+            let last_content = reader.u32()?;
+            let unused = (0..reader.u16()?).map(|_| reader.u32()).collect::<Result<_, _>>()?;
+            let sweep_us = reader.optional_u64()?;
+            reader.no_members()?;
+            reader.end().map(|()| Self { deleted, commit, updated_us, content, last_content, unused, sweep_us })
+        };
+        read().map_err(|error: DecodeError| Halt::Undecodable { what: "the head of a map", error })
+    }
+
+    /// What its row counts, when it is replaced.
+    pub(crate) fn counted(&self) -> Was {
+        let mut writer = Writer::new();
+        self.encode(&mut writer);
+        Was { bytes: writer.len(), exists: !self.deleted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of the stored format; `docs/formats/keyed.md`.
+    #[test]
+    fn golden_head() {
+        let head = MapHead {
+            deleted: false,
+            commit: 3,
+            updated_us: 4,
+            content: Content {
+                number: 2,
+                keys: 5,
+                deleted: 6,
+                last_number: 7,
+                seal: Some(LogicalTime::new(1, 8)),
+                forgotten: 9,
+            },
+            last_content: 2,
+            unused: vec![1],
+            sweep_us: Some(10),
+        };
+        let mut writer = Writer::new();
+        head.encode(&mut writer);
+        let number = |low: u8| [low, 0, 0, 0, 0, 0, 0, 0];
+        let mut bytes = vec![1, 0];
+        [3, 4].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.extend([2, 0, 0, 0]);
+        [5, 6, 7, 9].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.push(1);
+        [1, 8].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.extend([2, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1]);
+        bytes.extend(number(10));
+        bytes.push(0);
+        assert_eq!(writer.as_slice(), bytes);
+        assert_eq!(MapHead::decode(&bytes).expect("a head"), head);
+        assert_eq!(head.counted(), Was { bytes: bytes.len(), exists: true });
+        for cut in 0..bytes.len() {
+            assert!(MapHead::decode(&bytes[..cut]).is_err(), "{cut} bytes of it");
+        }
+    }
+}

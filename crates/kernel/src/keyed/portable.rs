@@ -1,0 +1,165 @@
+//! Keyed state in exports and imports.
+//!
+//! Keeps: D1 and D2: a map comes back with every key, deleted ones included, or is refused. A map with a damaged part is left out
+//! as a whole: a key that is missing would be applied again.
+
+use session::Halt;
+
+use super::changed_map::put_head;
+use super::commit::read_answer;
+use super::contract::Keyed;
+use super::entry::{Entry, KeyState, decode_position, encode_position};
+use super::head::{Content, MapHead};
+use super::item::KeyedItem;
+use crate::catalogue::{BranchId, SpaceId};
+use crate::keys::due::{DueClock, DueOf};
+use crate::keys::things::OwnedId;
+use crate::keys::{Keys, Kind};
+use crate::names;
+use crate::portable::Item;
+use crate::portable::new_shard::{BuildError, NewShard};
+use crate::portable::part::Portable;
+use crate::portable::walking::{Walking, foreign, id_of};
+
+/// The content of an imported map.
+const CONTENT: u32 = 1;
+
+/// The map whose keys are being put.
+pub(crate) struct Filled {
+    map: OwnedId,
+    meant: Content,
+    keys: u64,
+    deleted: u64,
+    has_answer: bool,
+}
+
+impl Portable for Keyed {
+    type Item<'row> = KeyedItem<'row>;
+    type Begun = Option<Filled>;
+
+    fn walk<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, space: SpaceId, branch: BranchId) -> Result<(), E> {
+        walk.things(Kind::KeyedMap, bucket, space, branch, |walk, key, row| {
+            let (map, head) = (id_of(key, space, branch)?, MapHead::decode(row)?);
+            if head.deleted {
+                return Ok(());
+            }
+            let (id, number) = (map.in_bucket(bucket), head.content.number);
+            let rows_of = |walk: &Walking<'_, E>, kind| walk.keys.map_rows(kind, &id, number);
+            let (entries, positions) = (rows_of(walk, Kind::KeyedEntry), rows_of(walk, Kind::KeyedPosition));
+            let answers = rows_of(walk, Kind::KeyedAnswer);
+            for range in [&entries, &positions, &answers] {
+                if !walk.is_whole(range)? {
+                    return Ok(());
+                }
+            }
+            (walk.take)(&Item::Map(KeyedItem::Head { map: &map, head }))?;
+            let prefix = entries.start.len();
+            walk.rows(&entries, |walk, key, row| {
+                let entry = Entry::decode(row)?;
+                (walk.take)(&Item::Map(KeyedItem::Key { map: &map, key: &key[prefix..], entry }))
+            })?;
+            let prefix = positions.start.len();
+            walk.rows(&positions, |walk, key, row| {
+                let input = std::str::from_utf8(&key[prefix..]).map_err(|_| foreign("input positions"))?;
+                let position = decode_position(row)?;
+                (walk.take)(&Item::Map(KeyedItem::Position { map: &map, input, position }))
+            })?;
+            walk.rows(&answers, |walk, _, row| (walk.take)(&Item::Map(KeyedItem::Answer { map: &map, row })))
+        })
+    }
+
+    fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &KeyedItem<'_>) -> Result<(), BuildError> {
+        match item {
+            KeyedItem::Head { map, head } => {
+                Self::end(begun)?;
+                put_map(shard, begun, map, head)
+            }
+            KeyedItem::Key { map, key, entry } => put_key(shard, begun, map, key, entry),
+            KeyedItem::Position { map, input, position } => {
+                in_map(begun, map)?;
+                let row = shard.keys.input_position(&shard.place(map)?, CONTENT, input);
+                shard.absent(&row, "an input of map", &map.name)?;
+                shard.held().put(row, None, false, |writer| encode_position(writer, position));
+                Ok(())
+            }
+            KeyedItem::Answer { map, row } => {
+                in_map(begun, map)?.has_answer = true;
+                read_answer(row)?;
+                let key = shard.keys.keyed_answer(&shard.place(map)?, CONTENT);
+                shard.absent(&key, "the last answer of map", &map.name)?;
+                shard.state.put(key, kv::copied(row));
+                Ok(())
+            }
+        }
+    }
+
+    fn end(begun: &mut Self::Begun) -> Result<(), BuildError> {
+        let Some(Filled { map, meant, keys, deleted, has_answer }) = begun.take() else { return Ok(()) };
+        let refused = |what: String| Err(BuildError::Refused(format!("map {:?}: {what}", map.name)));
+        if (keys, deleted) != (meant.keys, meant.deleted) {
+            let Content { keys: keys_meant, deleted: deleted_meant, .. } = meant;
+            return refused(format!(
+                "D1: it has {keys} keys and {deleted} deleted ones, not {keys_meant} and {deleted_meant}"
+            ));
+        }
+        match has_answer == (meant.last_number > 0) {
+            true => Ok(()),
+            false => refused("D2: the answer of its last commit is missing, or it has none".to_owned()),
+        }
+    }
+}
+
+fn put_map(
+    shard: &mut NewShard<'_>,
+    begun: &mut Option<Filled>,
+    map: &OwnedId,
+    head: &MapHead,
+) -> Result<(), BuildError> {
+    let id = shard.place(map)?;
+    let key = shard.keys.map(&id);
+    shard.absent(&key, "map", &map.name)?;
+    let content = Content { number: CONTENT, ..head.content };
+    *begun = Some(Filled { map: map.clone(), meant: content, keys: 0, deleted: 0, has_answer: false });
+    names::set_listed(&mut shard.state, &shard.keys, Kind::KeyedMap, &id, true);
+    shard.applying(|applying| {
+        let due_us = head.sweep_us.filter(|_| content.deleted > 0);
+        if let Some(at_us) = due_us {
+            applying.put_due(DueClock::Wall, at_us, DueOf::Sweep, &id);
+        }
+        let (last_content, unused) = (CONTENT, Vec::new());
+        let MapHead { commit, updated_us, .. } = *head;
+        let after = MapHead { deleted: false, commit, updated_us, content, last_content, unused, sweep_us: due_us };
+        put_head(applying, &id, None, &after);
+        Ok(())
+    })
+}
+
+/// Checks that this is the map whose keys are being put.
+fn in_map<'filled>(begun: &'filled mut Option<Filled>, map: &OwnedId) -> Result<&'filled mut Filled, BuildError> {
+    let refused = || BuildError::Refused(format!("something of map {:?} does not follow it", map.name));
+    begun.as_mut().filter(|filled| filled.map == *map).ok_or_else(refused)
+}
+
+fn put_key(
+    shard: &mut NewShard<'_>,
+    begun: &mut Option<Filled>,
+    map: &OwnedId,
+    key: &[u8],
+    entry: &Entry<'_>,
+) -> Result<(), BuildError> {
+    let filled = in_map(begun, map)?;
+    let id = shard.place(map)?;
+    let row = Keys::entry_at(&shard.keys.entry_prefix(&id, CONTENT), key);
+    shard.absent(&row, "a key of map", &map.name)?;
+    if let KeyState::Deleted(version) = entry.state {
+        filled.deleted += 1;
+        shard.state.put(shard.keys.deleted_key(&id, CONTENT, version, key), kv::Bytes::default());
+    } else {
+        filled.keys += 1;
+    }
+    if let KeyState::Put { value, .. } = entry.state {
+        shard.staged_bytes += value.len();
+    }
+    shard.held().put(row, None, false, |writer| entry.encode(writer));
+    Ok(())
+}
