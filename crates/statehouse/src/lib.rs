@@ -19,6 +19,7 @@
 //! - [`Cells`]: named values with versions, history and compare-and-swap.
 //! - [`Records`]: job state: fields, TTL, claims, leases, fences.
 //! - [`Runs`]: append-only logs of events, with projections in the same commit.
+//! - [`keyed`]: keyed state: maps whose updates count once, and operators that own partitions of them.
 //! - [`publish`]: where messages for brokers go.
 //! - [`sessions`]: clients whose requests are executed exactly once, with pushes; and machines that you bring.
 //! - [`Group`]: things stored and committed together; [`Transaction`] on it.
@@ -44,6 +45,7 @@ mod group;
 pub mod guards;
 mod house;
 pub mod import;
+pub mod keyed;
 mod options;
 mod paging;
 pub mod publish;
@@ -64,6 +66,7 @@ macro_rules! with_contracts {
             cells: Cell { CellDone, CellsOverview }
             records: Record { RecordDone, RecordsOverview }
             runs: Run { RunDone, RunsOverview }
+            keyed: Map { KeyedDone, KeyedOverview }
         }
     };
 }
@@ -83,7 +86,7 @@ pub use contract::{
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
     Reason, Rejection, Retention, SpaceUsage, Subject, Swapped, Usage, Value, Versioned, Written,
 };
-pub use contract::{CellRejection, RecordRejection, RunRejection, SessionRejection};
+pub use contract::{CellRejection, KeyedRejection, RecordRejection, RunRejection, SessionRejection};
 pub use contract::{facts, limits};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
@@ -93,6 +96,7 @@ pub use journal::{Durations, JournalMeter, durations};
 pub use kernel::outbox::waiting::WaitingMessage;
 pub use kernel::records::oldest::OldestReady;
 pub use kernel::{MessageCounts, MessageState};
+pub use keyed::Maps;
 pub use node::background::plans::ImagePlan;
 pub use node::background::scrub_progress::ScrubProgress;
 pub use node::clock::{Clock, SystemClock};

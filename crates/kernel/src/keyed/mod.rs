@@ -4,7 +4,7 @@
 //! - [`command`], [`updates`]: the operations and conditions, as bytes. `contract`: keyed state as one of the contracts.
 //! - `changed_map`: a map while an operation changes it. `update`: the one place that changes a key.
 //! - `commit`: numbered commits and their first answers. `sweep`: what nobody needs any more goes, in bounded steps.
-//! - [`read`]: keys, ranges of keys, and input positions.
+//! - [`read`]: keys, ranges of keys, and input positions. [`list`]: maps by name.
 //!
 //! What a map holds is its *content*, which has a number that is part of the keys of its rows. A map that is deleted or restored
 //! gets another content in one step; the rows of the one before are removed later.
@@ -21,6 +21,7 @@ pub mod entry;
 mod guard;
 pub mod head;
 pub mod item;
+pub mod list;
 pub(crate) mod outcome;
 mod portable;
 pub mod read;

@@ -125,7 +125,9 @@ impl<'bytes> Updates<'bytes> {
 #[derive(Debug, Default)]
 pub struct UpdatesWriter {
     writer: Writer,
-    count: usize,
+    count: u32,
+    grows: bool,
+    value_bytes_max: usize,
 }
 
 impl UpdatesWriter {
@@ -135,12 +137,14 @@ impl UpdatesWriter {
     }
 
     fn begin(&mut self, code: u8, key: &[u8]) -> &mut Writer {
-        self.count += 1;
+        self.count = self.count.checked_add(1).expect("bounded far below that");
         self.writer.u8(code).varint(key.len() as u64).raw(key)
     }
 
     /// Puts a value with a version.
     pub fn put(&mut self, key: &[u8], value: ValueRef<'_>, version: LogicalTime) {
+        self.grows = true;
+        self.value_bytes_max = self.value_bytes_max.max(value.len());
         let writer = encode_version(self.begin(PUT, key), version).varint(value.len() as u64 + 1);
         value.encode(writer);
     }
@@ -154,6 +158,7 @@ impl UpdatesWriter {
     pub fn merge(&mut self, key: &[u8], merge: Merge, operand: i64) {
         let place = MERGES.iter().position(|known| *known == merge).unwrap_or_else(|| unlisted(MERGE));
         let code = MERGE + u8::try_from(place).expect("a short list");
+        self.grows = true;
         self.begin(code, key).i64(operand);
     }
 
@@ -164,12 +169,13 @@ impl UpdatesWriter {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.count
+        self.count as usize
     }
 
-    /// Their bytes so far.
-    pub fn as_slice(&self) -> &[u8] {
-        self.writer.as_slice()
+    /// They, to be put into a command.
+    pub fn updates(&self) -> Updates<'_> {
+        let Self { writer, count, grows, value_bytes_max } = self;
+        Updates { bytes: writer.as_slice(), count: *count, grows: *grows, value_bytes_max: *value_bytes_max }
     }
 }
 
@@ -190,8 +196,9 @@ mod tests {
         let one = [1, 0, 0, 0, 0, 0, 0, 0];
         let merged = [4, 5, 6].map(|code| [&[code, 1, b'd'][..], &one].concat()).concat();
         let fixed = [1, 1, b'a', 1, 0xac, 2, 2, 3, b'x', 2, 1, b'b', 0, 7, 3, 1, b'c'];
-        assert_eq!(writer.as_slice(), [&fixed[..], &merged].concat());
-        let updates = Updates::read(writer.as_slice()).expect("updates");
+        assert_eq!(writer.updates().as_bytes(), [&fixed[..], &merged].concat());
+        let updates = Updates::read(writer.updates().as_bytes()).expect("updates");
+        assert_eq!(updates, writer.updates());
         assert_eq!((updates.count(), updates.grows(), updates.value_bytes_max()), (6, true, 1));
         let read = updates.iter().collect::<Vec<_>>();
         let put = Update::Put { version: LogicalTime::new(1, 300), value: &[3, b'x'] };

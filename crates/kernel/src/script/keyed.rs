@@ -60,7 +60,7 @@ fn updates<'text>(words: &[&str]) -> Updates<'text> {
             writer.merge(key.as_bytes(), merge, operand.parse().unwrap());
         }
     }
-    Updates::read(writer.as_slice().to_vec().leak()).unwrap()
+    Box::leak(Box::new(writer)).updates()
 }
 
 pub(super) fn guard<'text>(words: &[&'text str]) -> Option<Guard<'text>> {

@@ -18,7 +18,7 @@ pub struct Committed {
 macro_rules! done {
     ($($folder:ident: $kind:ident { $done:ident, $overview:ident })*) => {
         /// The result of one operation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Done {
             /// The thing was written, or deleted, and has this version.

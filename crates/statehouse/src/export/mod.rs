@@ -46,6 +46,10 @@ pub(crate) mod kinds {
     pub(crate) const EVENT: &str = "event";
     pub(crate) const STEP: &str = "step";
     pub(crate) const RUN_REMOVAL: &str = "run_removal";
+    pub(crate) const MAP: &str = "map";
+    pub(crate) const MAP_KEY: &str = "map_key";
+    pub(crate) const MAP_POSITION: &str = "map_position";
+    pub(crate) const MAP_ANSWER: &str = "map_answer";
     pub(crate) const MESSAGE: &str = "message";
     pub(crate) const MESSAGE_NUMBERS: &str = "message_numbers";
     pub(crate) const RECEIVED: &str = "received";

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{CellAct, Op, RecordAct, RunAct, Send, Target};
+use kernel::{CellAct, KeyedAct, Op, RecordAct, RunAct, Send, Target};
 use statehouse::guards::GroupGuard;
+use statehouse::keyed::{MapCommit, MapUpdates, Merge};
 use statehouse::publish::MemoryBroker;
 use statehouse::records::{ClaimOptions, Claimed, Put, Ttl};
 use statehouse::runs::{AppendOptions, NewEvent};
@@ -57,6 +58,10 @@ words! {
     Op::Run(_, RunAct::Close) => "close",
     Op::Run(_, RunAct::Delete) => "delete run",
     Op::Run(_, RunAct::Fork { .. }) => "fork",
+    Op::Map(_, KeyedAct::Update(_)) => "update map",
+    Op::Map(_, KeyedAct::Commit(_)) => "number",
+    Op::Map(_, KeyedAct::Seal(_)) => "seal",
+    Op::Map(_, KeyedAct::Delete) => "delete map",
 }
 
 /// What a user's machine does is no operation, but it is fenced as one.
@@ -187,6 +192,9 @@ const A_CLAIM: Before = |group, thing| {
 const A_RUN: Before = |group, thing| {
     group.runs().append(thing, &event()).expect("append");
 };
+const A_MAP: Before = |group, thing| {
+    group.maps().put(thing, b"k", 1, 1).expect("put");
+};
 const AN_ORIGIN: Before = |group, _| A_RUN(group, "origin");
 
 macro_rules! case {
@@ -272,6 +280,19 @@ const CASES: &[Case] = &[
     case!("close", A_RUN, Never, |_, group, thing| group.runs().close(thing).map(drop)),
     case!("delete run", A_RUN, Never, |_, group, thing| group.runs().delete(thing).map(drop)),
     case!("fork", AN_ORIGIN, Never, |_, group, thing| group.runs().fork("origin", 1, thing).map(drop)),
+    case!("update map", NOTHING, Never, |_, group, thing| group.maps().put(thing, b"k", 1, 1).map(drop)),
+    case!("update map", NOTHING, Never, |_, group, thing| group.maps().insert(thing, b"k", 1).map(drop)),
+    case!("update map", A_MAP, Never, |_, group, thing| group.maps().delete(thing, b"k", 2).map(drop)),
+    case!("update map", NOTHING, Never, |_, group, thing| {
+        group.commit().update_map(thing, MapUpdates::new().put(b"k", 1, 1)).run().map(drop)
+    }),
+    case!("number", NOTHING, Never, |_, group, thing| {
+        group.commit().commit_map(thing, MapCommit::numbered(1).merge(b"k", Merge::Add, 1)).run().map(drop)
+    }),
+    case!("seal", NOTHING, Never, |_, group, thing| group.maps().seal(thing, 1)),
+    case!("seal", A_MAP, Never, |_, group, thing| group.commit().seal_map(thing, 1).run().map(drop)),
+    case!("delete map", A_MAP, Never, |_, group, thing| group.maps().delete_map(thing).map(drop)),
+    case!("delete map", A_MAP, Never, |_, group, thing| group.commit().delete_map(thing).run().map(drop)),
     case!("machine", NOTHING, Never, |_, group, _| {
         group.machine::<TallyMachine>().send(&TallyCommand(Tally::Add("n".into()))).map(drop)
     }),

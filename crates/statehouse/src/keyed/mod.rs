@@ -1,0 +1,176 @@
+//! Keyed state: the handle on maps, and on operators that own partitions of them.
+//!
+//! - [`Maps`]: maps by name: reading them, and updates with versions.
+//! - [`Operator`], [`OwnedPartition`]: a partition of an operator has one owner, whose commits carry its fence, a number, and the
+//!   positions of its inputs.
+
+pub(crate) mod commit;
+pub(crate) mod export;
+mod handles;
+pub(crate) mod import;
+mod operator;
+mod overview;
+mod partition_commit;
+mod reads;
+mod updates;
+
+use std::sync::Arc;
+
+use contract::{Error, Value, Written, names};
+use kernel::keyed::updates::UpdatesWriter;
+use kernel::{Answer, Body, KeyedAct, Op, OpOutcome, Transact, ValueRef};
+use node::error::unexpected_answer;
+use node::pending::Pending;
+
+pub use commit::KeyedDone;
+pub use contract::keyed::{
+    InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, UpdateOutcome, Updated, shown_key,
+};
+pub use operator::{Operator, OwnedPartition, Partition, check_operator};
+pub use overview::KeyedOverview;
+pub use partition_commit::{PartitionCommit, PartitionCommitted};
+pub use reads::{KeysPage, KeysRange, ListedMaps};
+pub use updates::{MapCommit, MapUpdates};
+
+use crate::admission::Scope;
+use crate::commit::{outcome, written};
+
+/// Maps of a branch, or of a group in it. Each call is atomic and durable when it returns.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::keyed::UpdateOutcome;
+/// let maps = house.maps();
+/// assert_eq!(maps.put("prices", b"apple", 30, 7)?, UpdateOutcome::Applied);
+/// assert_eq!(maps.put("prices", b"apple", 30, 7)?, UpdateOutcome::Duplicate); // a replay
+/// assert_eq!(maps.put("prices", b"apple", 25, 6)?, UpdateOutcome::Stale { current: 7.into() });
+/// assert_eq!(maps.put("prices", b"apple", 31, 7)?, UpdateOutcome::VersionConflict);
+/// assert_eq!(maps.get("prices", b"apple")?.map(|found| found.value), Some(30.into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Maps {
+    pub(crate) scope: Scope,
+    pub(crate) group: Option<Arc<str>>,
+}
+
+impl Maps {
+    /// Puts a value, if the version is newer than that of the key. A map that does not exist is created.
+    pub fn put(
+        &self,
+        map: &str,
+        key: &[u8],
+        value: impl Into<Value>,
+        version: impl Into<contract::keyed::LogicalTime>,
+    ) -> Result<UpdateOutcome, Error> {
+        let (value, mut updates) = (value.into(), UpdatesWriter::new());
+        updates.put(key, ValueRef::from(&value), version.into());
+        self.one(map, key, &updates)
+    }
+
+    /// Puts a value unless the key ever had one: what the key was inserted with stays. A later [`put`](Self::put) with a version
+    /// above 0 replaces it.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::UpdateOutcome;
+    /// let seen = house.maps();
+    /// assert_eq!(seen.insert("events", b"event-1", "paid")?, UpdateOutcome::Applied);
+    /// assert_eq!(seen.insert("events", b"event-1", "paid")?, UpdateOutcome::Duplicate);
+    /// assert_eq!(seen.insert("events", b"event-1", "other")?, UpdateOutcome::VersionConflict);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert(&self, map: &str, id: &[u8], value: impl Into<Value>) -> Result<UpdateOutcome, Error> {
+        self.put(map, id, value, 0)
+    }
+
+    /// Deletes a key, if the version is newer than that of the key. The version is remembered until the seal passes it.
+    pub fn delete(
+        &self,
+        map: &str,
+        key: &[u8],
+        version: impl Into<contract::keyed::LogicalTime>,
+    ) -> Result<UpdateOutcome, Error> {
+        let mut updates = UpdatesWriter::new();
+        updates.delete(key, version.into());
+        self.one(map, key, &updates)
+    }
+
+    fn one(&self, map: &str, key: &[u8], updates: &UpdatesWriter) -> Result<UpdateOutcome, Error> {
+        names::check_key(key)?;
+        let updated = self.propose(map, KeyedAct::Update(updates.updates()), updated).wait()?;
+        updated.of(0).ok_or_else(|| unexpected_answer("one update", &updated))
+    }
+
+    /// Applies several updates in one commit: each is applied, or it says why it was not.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::MapUpdates;
+    /// let updates = MapUpdates::new().put(b"apple", 30, 7).put(b"pear", 40, 7).delete(b"plum", 7);
+    /// assert_eq!(house.maps().update("prices", &updates)?.applied(), 3);
+    /// assert_eq!(house.maps().update("prices", &updates)?.applied(), 0); // a replay
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update(&self, map: &str, updates: &MapUpdates) -> Result<Updated, Error> {
+        self.update_later(map, updates).wait()
+    }
+
+    /// [`update`](Self::update), answered later.
+    pub fn update_later(&self, map: &str, updates: &MapUpdates) -> Pending<Updated> {
+        match updates.check() {
+            Ok(()) => self.propose(map, KeyedAct::Update(updates.as_updates()), updated),
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// Says that the source has finished up to a version: nothing at or below it is applied any more, and versions of deleted
+    /// keys that it passes are forgotten. A lower seal changes nothing.
+    pub fn seal(&self, map: &str, version: impl Into<contract::keyed::LogicalTime>) -> Result<(), Error> {
+        self.propose(map, KeyedAct::Seal(version.into()), |answer| match outcome(answer)? {
+            (_, OpOutcome::Written(_) | OpOutcome::Existing(_)) => Ok(()),
+            other => Err(unexpected_answer("a seal", &other)),
+        })
+        .wait()
+    }
+
+    /// Deletes a map with all that it holds, its input positions and the number of its last commit included. Returns whether
+    /// there was one.
+    pub fn delete_map(&self, map: &str) -> Result<bool, Error> {
+        self.propose(map, KeyedAct::Delete, |answer| match &answer {
+            Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Nothing] => Ok(false),
+            _ => written(answer).map(|Written { .. }| true),
+        })
+        .wait()
+    }
+
+    fn propose<T>(&self, map: &str, act: KeyedAct<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
+        let prepare = || {
+            self.check_names(map)?;
+            self.scope.current()
+        };
+        let (catalogue, ids) = match prepare() {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let transact = Transact::new(ids.space, ids.branch, self.group.as_deref(), vec![Op::Map(map, act)]);
+        self.scope.propose(&catalogue, &Body::Transact(transact), decode)
+    }
+
+    fn check_names(&self, map: &str) -> Result<(), Error> {
+        if let Some(group) = &self.group {
+            names::check_group(group)?;
+        }
+        Ok(names::check_map(map)?)
+    }
+}
+
+fn updated(answer: Answer) -> Result<Updated, Error> {
+    match outcome(answer)? {
+        (_, OpOutcome::Updated(updated)) => Ok(updated),
+        other => Err(unexpected_answer("updates", &other)),
+    }
+}

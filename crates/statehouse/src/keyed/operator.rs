@@ -1,0 +1,237 @@
+//! Operators: keyed state in partitions, each with one owner at a time.
+//!
+//! A partition is a map with the operator's name in a guarded group, `OPERATOR/NUMBER`. Whoever owns the group is the operator
+//! there, and its attempt is the epoch: whoever owned it before is refused on every write.
+
+use contract::guards::GroupGuard;
+use contract::keyed::{InputPosition, KeyedValue, MapSummary};
+use contract::{Error, NameInGroup, Rejection, names};
+
+use super::partition_commit::PartitionCommit;
+use super::reads::{KeysPage, KeysRange};
+use crate::OwnedGroup;
+use crate::group::Group;
+use crate::house::Space;
+use crate::records::{ClaimOptions, Holder};
+
+/// An operator: a stream processor's state, in partitions. Created by [`Statehouse::keyed`](crate::Statehouse::keyed).
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+/// use statehouse::keyed::Merge;
+/// use statehouse::records::ClaimOptions;
+/// let counts = house.keyed("wordcount");
+/// let mut partition = counts.partition(3).acquire(&ClaimOptions::worker("w1"))?;
+/// assert_eq!(partition.input_position("topic-a")?, None); // from the beginning
+/// partition.commit().merge(b"hello", Merge::Add, 2).merge(b"world", Merge::Add, 1).advance("topic-a", 3).run()?;
+/// assert_eq!(partition.get(b"hello")?.map(|found| found.value), Some(2.into()));
+/// // Another worker takes over, and goes on where the last commit ended.
+/// let mut next = counts.partition(3).acquire_by_force(&ClaimOptions::worker("w2"))?;
+/// assert_eq!(next.input_position("topic-a")?.map(|at| at.position), Some(3));
+/// assert_eq!(partition.commit().merge(b"hello", Merge::Add, 1).run().unwrap_err().code(), "SH-4002");
+/// next.commit().merge(b"hello", Merge::Add, 1).advance("topic-a", 4).run()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Operator {
+    space: Space,
+    name: String,
+}
+
+/// Checks the name of an operator: that of a map, without a slash.
+pub fn check_operator(name: &str) -> Result<(), Rejection> {
+    if name.contains('/') {
+        return Err(Rejection::InvalidName { what: "an operator's name", reason: "it contains a slash" });
+    }
+    names::check_map(name)
+}
+
+impl Operator {
+    pub(crate) fn new(space: Space, name: String) -> Self {
+        Self { space, name }
+    }
+
+    /// The operator's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A partition, which need not exist yet.
+    pub fn partition(&self, number: u32) -> Partition {
+        Partition { operator: self.clone(), number }
+    }
+
+    /// The partitions that hold something, with their summaries, by number as text: at most `limit` after one of them.
+    pub fn partitions(&self, after: Option<u32>, limit: usize) -> Result<Vec<(u32, MapSummary)>, Error> {
+        check_operator(&self.name)?;
+        let mut after = after.map(|number| NameInGroup::new(self.name.as_str(), Some(self.group_of(number))));
+        let mut found = Vec::new();
+        loop {
+            let page = self.space.maps().list(&self.name, after.as_ref(), limit.max(1))?;
+            for (name, summary) in page.maps {
+                if name.name != self.name {
+                    // Names are in order, and the operator's own is the first with this prefix.
+                    return Ok(found);
+                }
+                let number = name.group.as_deref().and_then(|group| self.number_of(group));
+                found.extend(number.map(|number| (number, summary)));
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+            }
+            after = page.next_after;
+            if after.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn group_of(&self, number: u32) -> String {
+        format!("{}/{number}", self.name)
+    }
+
+    fn number_of(&self, group: &str) -> Option<u32> {
+        let number = group.strip_prefix(&self.name)?.strip_prefix('/')?;
+        number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number)
+    }
+}
+
+/// A partition of an operator, for whoever reads it or wants to own it.
+#[derive(Clone)]
+pub struct Partition {
+    operator: Operator,
+    number: u32,
+}
+
+impl Partition {
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The group that it is.
+    pub fn group(&self) -> Group {
+        self.operator.space.group(self.operator.group_of(self.number))
+    }
+
+    /// Owns the partition: waits for the lease of whoever owns it, as long as `options` say. Its groups are guarded from then
+    /// on, if no guard covers them yet.
+    pub fn acquire(&self, options: &ClaimOptions) -> Result<OwnedPartition, Error> {
+        self.guard()?;
+        self.owned_by(self.group().own(options)?)
+    }
+
+    /// Owns the partition at once, whoever owns it.
+    pub fn acquire_by_force(&self, options: &ClaimOptions) -> Result<OwnedPartition, Error> {
+        self.guard()?;
+        self.owned_by(self.group().forced().own(options)?)
+    }
+
+    /// The partition as this attempt owns it: one that [`acquire`](Self::acquire) has returned, here or in another process.
+    pub fn owned(&self, attempt: u64) -> Result<OwnedPartition, Error> {
+        self.owned_by(self.group().owned(attempt))
+    }
+
+    fn owned_by(&self, group: OwnedGroup) -> Result<OwnedPartition, Error> {
+        let mut owned = OwnedPartition { partition: self.clone(), group, next: 1 };
+        owned.refresh()?;
+        Ok(owned)
+    }
+
+    fn guard(&self) -> Result<(), Error> {
+        check_operator(&self.operator.name)?;
+        match self.group().guard()? {
+            Some(_) => Ok(()),
+            None => self.operator.space.set_guard(&format!("{}/", self.operator.name), GroupGuard::new()),
+        }
+    }
+
+    /// Who owns it now, if anybody does.
+    pub fn owner(&self) -> Result<Option<Holder>, Error> {
+        self.group().owner()
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<KeyedValue>, Error> {
+        self.group().maps().get(&self.operator.name, key)
+    }
+
+    /// Keys with their values, in the order of their bytes.
+    pub fn scan(&self, range: &KeysRange) -> Result<KeysPage, Error> {
+        self.group().maps().scan(&self.operator.name, range)
+    }
+
+    /// How far it has read an input; none if it has read nothing of it.
+    pub fn input_position(&self, input: &str) -> Result<Option<InputPosition>, Error> {
+        self.group().maps().position(&self.operator.name, input)
+    }
+
+    /// How far it has read its inputs, by name, at most `limit` (1 to 1,000) after one of them.
+    pub fn input_positions(&self, after: Option<&str>, limit: usize) -> Result<Vec<(String, InputPosition)>, Error> {
+        self.group().maps().positions(&self.operator.name, after, limit)
+    }
+
+    /// The partition as a whole; none if it holds nothing.
+    pub fn summary(&self) -> Result<Option<MapSummary>, Error> {
+        self.group().maps().summary(&self.operator.name)
+    }
+}
+
+/// A partition that this handle owns, until it is released or lost. Every write carries its fence.
+pub struct OwnedPartition {
+    partition: Partition,
+    group: OwnedGroup,
+    /// The number of the next commit.
+    next: u64,
+}
+
+/// For reading.
+impl std::ops::Deref for OwnedPartition {
+    type Target = Partition;
+
+    fn deref(&self) -> &Partition {
+        &self.partition
+    }
+}
+
+impl OwnedPartition {
+    /// The attempt by which it is owned. It only rises: whoever has a higher one owned the partition later.
+    pub fn epoch(&self) -> u64 {
+        self.group.attempt()
+    }
+
+    /// The group that it is, as its owner: for things of the other contracts beside its keys, to extend the lease, and to
+    /// learn whether it was lost.
+    pub fn owned_group(&self) -> &OwnedGroup {
+        &self.group
+    }
+
+    /// Begins a commit.
+    pub fn commit(&mut self) -> PartitionCommit<'_> {
+        let commit = self.group.commit();
+        PartitionCommit::new(self, commit)
+    }
+
+    /// Looks up the number of the next commit. Needed after a commit that was
+    /// [answered later](PartitionCommit::run_later) failed: those behind it are refused.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.next = self.summary()?.map_or(0, |summary| summary.last_number) + 1;
+        Ok(())
+    }
+
+    /// Gives the partition up: the next one can own it at once.
+    pub fn release(self) -> Result<(), Error> {
+        self.group.release()
+    }
+
+    pub(super) fn map(&self) -> &str {
+        &self.partition.operator.name
+    }
+
+    pub(super) fn take_number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+}

@@ -1,0 +1,153 @@
+//! Updates of keys, put together before they are sent.
+
+use contract::keyed::{LogicalTime, Merge};
+use contract::limits::{KEYED_POSITIONS_MAX, KEYED_UPDATES_MAX};
+use contract::{Error, Rejection, Value, names};
+use kernel::ValueRef;
+use kernel::keyed::command::Commit;
+use kernel::keyed::updates::{Updates, UpdatesWriter};
+
+/// Updates of keys of one map, applied in order. At most 10,000, within the bytes of a transaction.
+#[derive(Debug, Default)]
+pub struct MapUpdates {
+    writer: UpdatesWriter,
+    /// Why they cannot be sent: the first reason.
+    wrong: Option<Rejection>,
+}
+
+impl MapUpdates {
+    /// Without updates.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a value with a version.
+    pub fn put(mut self, key: &[u8], value: impl Into<Value>, version: impl Into<LogicalTime>) -> Self {
+        self.add_put(key, &value.into(), version.into());
+        self
+    }
+
+    /// Deletes a key with a version.
+    pub fn delete(mut self, key: &[u8], version: impl Into<LogicalTime>) -> Self {
+        self.add_delete(key, version.into());
+        self
+    }
+
+    /// [`put`](Self::put), in a loop.
+    pub fn add_put(&mut self, key: &[u8], value: &Value, version: LogicalTime) {
+        self.check_key(key);
+        self.writer.put(key, ValueRef::from(value), version);
+    }
+
+    /// [`delete`](Self::delete), in a loop.
+    pub fn add_delete(&mut self, key: &[u8], version: LogicalTime) {
+        self.check_key(key);
+        self.writer.delete(key, version);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.writer.count()
+    }
+
+    pub(super) fn merge(&mut self, key: &[u8], merge: Merge, operand: i64) {
+        self.check_key(key);
+        self.writer.merge(key, merge, operand);
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        self.check_key(key);
+        self.writer.remove(key);
+    }
+
+    fn check_key(&mut self, key: &[u8]) {
+        if self.wrong.is_none() {
+            self.wrong = names::check_key(key).err();
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(wrong) = &self.wrong {
+            return Err(wrong.clone().into());
+        }
+        Ok(Rejection::check_limit("keyed_updates_max", KEYED_UPDATES_MAX, self.count())?)
+    }
+
+    pub(super) fn as_updates(&self) -> Updates<'_> {
+        self.writer.updates()
+    }
+}
+
+/// A numbered commit of a map: updates, merges, the positions of inputs, and a seal, all or nothing. Sent again, it gets its first
+/// answer.
+#[derive(Debug)]
+pub struct MapCommit {
+    number: u64,
+    positions: Vec<(String, u64)>,
+    seal: Option<LogicalTime>,
+    pub(super) updates: MapUpdates,
+}
+
+impl MapCommit {
+    /// The commit of this number, which is one more than that of the commit before; the first is 1.
+    pub fn numbered(number: u64) -> Self {
+        Self { number, positions: Vec::new(), seal: None, updates: MapUpdates::new() }
+    }
+
+    /// Adds updates with versions.
+    pub fn updates(mut self, add: impl FnOnce(MapUpdates) -> MapUpdates) -> Self {
+        self.updates = add(self.updates);
+        self
+    }
+
+    /// Merges an integer into a key, which counts once however often the commit is sent.
+    pub fn merge(mut self, key: &[u8], merge: Merge, operand: i64) -> Self {
+        self.updates.merge(key, merge, operand);
+        self
+    }
+
+    /// Removes a merged key.
+    pub fn remove(mut self, key: &[u8]) -> Self {
+        self.updates.remove(key);
+        self
+    }
+
+    /// Says how far an input was read. Positions never go back.
+    pub fn advance(mut self, input: impl Into<String>, position: u64) -> Self {
+        self.add_position(input.into(), position);
+        self
+    }
+
+    /// Raises the seal, after the updates of this commit.
+    pub fn seal(mut self, version: impl Into<LogicalTime>) -> Self {
+        self.set_seal(version.into());
+        self
+    }
+
+    pub(super) fn add_position(&mut self, input: String, position: u64) {
+        self.positions.push((input, position));
+    }
+
+    pub(super) fn set_seal(&mut self, version: LogicalTime) {
+        self.seal = Some(version);
+    }
+
+    pub(super) fn set_number(&mut self, number: u64) {
+        self.number = number;
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        Rejection::check_limit("keyed_positions_max", KEYED_POSITIONS_MAX, self.positions.len())?;
+        self.positions.iter().try_for_each(|(input, _)| names::check_input(input))?;
+        self.updates.check()
+    }
+
+    pub(super) fn as_commit(&self) -> Commit<'_> {
+        Commit {
+            number: self.number,
+            positions: self.positions.iter().map(|(input, position)| (input.as_str(), *position)).collect(),
+            seal: self.seal,
+            updates: self.updates.as_updates(),
+        }
+    }
+}
