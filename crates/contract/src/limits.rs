@@ -59,6 +59,12 @@ pub const RUN_TYPE_BYTES_MAX: usize = 256;
 /// Updates of keyed state in one operation. They are within the bytes of its transaction, too.
 pub const KEYED_UPDATES_MAX: usize = 10_000;
 
+/// Updates of one key that wait in an ordered map for the seal.
+pub const KEYED_WAITING_MAX: u32 = 1_000;
+
+/// Waiting updates that a commit applies when it seals an ordered map. Ticks apply the rest.
+pub const KEYED_SEALED_MAX: usize = 10_000;
+
 /// Input positions in one commit of keyed state.
 pub const KEYED_POSITIONS_MAX: usize = 1_000;
 

@@ -98,6 +98,8 @@ pub enum Kind {
     KeyedDeleted = 0x1c,
     /// The answer to the last numbered commit of a map.
     KeyedAnswer = 0x1e,
+    /// An update of an ordered map that waits for the seal, by its version.
+    KeyedWaiting = 0x1f,
 }
 
 impl Kind {
@@ -105,7 +107,7 @@ impl Kind {
     const COPIED: [Kind; 4] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers, Kind::Received];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 27] = [
+    pub(crate) const WORDS: [(Kind, &str); 28] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -133,6 +135,7 @@ impl Kind {
         (Kind::KeyedPosition, "input positions of map"),
         (Kind::KeyedDeleted, "deleted keys of map"),
         (Kind::KeyedAnswer, "the last answer of map"),
+        (Kind::KeyedWaiting, "waiting updates of map"),
     ];
 
     /// Those whose keys have neither a space nor a branch.

@@ -7,6 +7,8 @@
 //!   and that is what makes merges count once.
 //! - A *seal* says up to which version the source has finished: nothing at or below it is applied any more, so the store can
 //!   forget the versions of deleted keys.
+//! - That is the policy *monotonic*. A map can have the policy *ordered* instead: its updates, merges included, wait until the seal
+//!   reaches their versions, and are applied in the order of these ([`Policy`]).
 
 mod rejection;
 
@@ -84,11 +86,33 @@ impl std::str::FromStr for LogicalTime {
     }
 }
 
+/// How the updates of a map are applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// At once, if they are newer than the key. Merges have no versions and need a numbered commit.
+    #[default]
+    Monotonic,
+    /// In the order of their versions, once the seal reaches them. Every update has a version, merges too, and counts once by it.
+    Ordered,
+}
+
+impl Policy {
+    /// Each policy, with its word.
+    pub const WORDS: [(Policy, &str); 2] = [(Policy::Monotonic, "monotonic"), (Policy::Ordered, "ordered")];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(policy, _)| *policy == self);
+        found.map(|(_, word)| *word).expect("every policy has a word")
+    }
+}
+
 /// What became of one update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpdateOutcome {
-    /// It was applied.
+    /// It was applied; in an ordered map, it will be, or was, when the seal reaches its version.
     Applied,
     /// It was applied before: nothing was changed.
     Duplicate,
@@ -228,6 +252,10 @@ pub struct MapSummary {
     pub keys: u64,
     /// Deleted keys whose versions are remembered until the seal passes them.
     pub deleted: u64,
+    /// How its updates are applied.
+    pub policy: Policy,
+    /// Updates that wait for the seal; behind one that passed more than a commit applies, also those that it has reached.
+    pub waiting: u64,
     /// The number of the last numbered commit; 0 if there was none.
     pub last_number: u64,
     /// The version up to which the source has finished.

@@ -22,7 +22,7 @@ pub enum KeyedRejection {
         /// Whether it is merged; it is put otherwise.
         is_merged: bool,
     },
-    /// The sum does not fit into 64 bits.
+    /// The sum does not fit into 64 bits; in an ordered map, it might not, in some order of what waits.
     #[error("key {key:?} of map {map:?} holds {value}, and adding {operand} to it would overflow [SH-8003]")]
     Overflow {
         /// The map.
@@ -43,6 +43,26 @@ pub enum KeyedRejection {
         map: String,
         /// The key, in words.
         key: String,
+    },
+    /// The map has the other policy, by which such an update is not applied.
+    #[error(
+        "map {map:?} is {}, so key {key:?} {} [SH-8010]", policy(*.is_ordered), needs(*.is_ordered)
+    )]
+    WrongPolicy {
+        /// The map.
+        map: String,
+        /// The key, in words.
+        key: String,
+        /// Whether the map is ordered; it is monotonic otherwise.
+        is_ordered: bool,
+    },
+    /// The map exists with the other policy.
+    #[error("map {map:?} exists and is {}; its policy cannot change [SH-8011]", policy(*.is_ordered))]
+    OtherPolicy {
+        /// The map.
+        map: String,
+        /// Whether it is ordered; it is monotonic otherwise.
+        is_ordered: bool,
     },
     /// The number of the commit was used for another one.
     #[error("commit {number} of map {map:?} was another one; the next number is {} [SH-8005]", .number.saturating_add(1))]
@@ -96,6 +116,17 @@ pub enum KeyedRejection {
     },
 }
 
+fn policy(is_ordered: bool) -> &'static str {
+    if is_ordered { "ordered" } else { "monotonic" }
+}
+
+fn needs(is_ordered: bool) -> &'static str {
+    match is_ordered {
+        true => "is merged and removed with versions only",
+        false => "is merged and removed without a version, in a numbered commit",
+    }
+}
+
 fn how(is_merged: bool) -> &'static str {
     if is_merged { "merged" } else { "put" }
 }
@@ -119,6 +150,8 @@ impl KeyedRejection {
             Self::WrongUse { .. } => Facts::of("SH-8002", Class::Unprocessable),
             Self::Overflow { .. } => Facts::of("SH-8003", Class::Unprocessable),
             Self::MergeOutsideCommit { .. } => Facts::of("SH-8004", Class::Unprocessable),
+            Self::WrongPolicy { .. } => Facts::of("SH-8010", Class::Unprocessable),
+            Self::OtherPolicy { .. } => Facts::of("SH-8011", Class::Conflict),
             Self::CommitReused { .. } => Facts::of("SH-8005", Class::Unprocessable),
             Self::CommitOutOfOrder { .. } => Facts::of("SH-8006", Class::Conflict),
             Self::PositionBehind { .. } => Facts::of("SH-8007", Class::Conflict),
@@ -136,6 +169,10 @@ impl KeyedRejection {
                 members!["map" => map, "key" => key, "value" => value, "operand" => operand]
             }
             Self::MergeOutsideCommit { map, key } => members!["map" => map, "key" => key],
+            Self::WrongPolicy { map, key, is_ordered } => {
+                members!["map" => map, "key" => key, "ordered" => is_ordered]
+            }
+            Self::OtherPolicy { map, is_ordered } => members!["map" => map, "ordered" => is_ordered],
             Self::CommitReused { map, number } => members!["map" => map, "number" => number],
             Self::CommitOutOfOrder { map, number, next } => {
                 members!["map" => map, "number" => number, "next" => next]

@@ -7,7 +7,7 @@ use kv::{DecodeError, Reader, Writer};
 use crate::contracts::with_contracts;
 
 /// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 21] = [
+const LIMIT_NAMES: [&str; 22] = [
     "value_bytes_max",
     "transaction_ops_max",
     "transaction_bytes_max",
@@ -29,6 +29,7 @@ const LIMIT_NAMES: [&str; 21] = [
     "keyed_updates_max",
     "keyed_positions_max",
     "keyed_contents_max",
+    "keyed_waiting_max",
 ];
 
 /// The kinds of things that can already exist.

@@ -1,6 +1,7 @@
 //! A map while an operation changes it: its head is read once and written once.
 
 use contract::KeyedRejection;
+use contract::keyed::Policy;
 use session::Halt;
 
 use super::head::{Content, MapHead};
@@ -32,7 +33,7 @@ impl<'map> ChangedMap<'map> {
                 let number = next_content(head)?;
                 // Every key was changed when the map was deleted.
                 let content = Content { number, forgotten: head.commit, ..Content::default() };
-                MapHead { deleted: false, content, last_content: number, ..head.clone() }
+                MapHead { deleted: false, policy: Policy::default(), content, last_content: number, ..head.clone() }
             }
             Some(head) => head.clone(),
         };
@@ -48,6 +49,11 @@ impl<'map> ChangedMap<'map> {
             Some(head) if !head.deleted => Ok(Self { map, before: Some(head.clone()), head }),
             _ => Err(KeyedRejection::NoSuchMap { map: map.name.to_owned() }),
         })
+    }
+
+    /// The map with this head, for the sweep, which writes the head itself.
+    pub(super) fn sweeping(map: &'map ThingId<'map>, head: MapHead) -> Self {
+        Self { map, before: Some(head.clone()), head }
     }
 
     /// Has the sweep look for rows that nobody needs any more.
@@ -71,11 +77,15 @@ impl<'map> ChangedMap<'map> {
             names::set_listed(applying.state, &applying.keys, Kind::KeyedMap, self.map, !self.head.deleted);
         }
         put_head(applying, self.map, self.before.as_ref(), &self.head);
-        let ThingId { space, branch, group, name, .. } = *self.map;
-        let version = self.head.commit;
-        let change = Noted { subject: Subject::Map, reason, space, branch, group, name, version };
-        applying.folded.changes.note(applying.call.commit, &change);
+        note(applying, self.map, &self.head, reason);
     }
+}
+
+/// Notes a change of a map in the change feed.
+pub(super) fn note(applying: &mut Applying<'_>, map: &ThingId<'_>, head: &MapHead, reason: Reason) {
+    let ThingId { space, branch, group, name, .. } = *map;
+    let change = Noted { subject: Subject::Map, reason, space, branch, group, name, version: head.commit };
+    applying.folded.changes.note(applying.call.commit, &change);
 }
 
 /// Writes the head of a map alone.

@@ -1,6 +1,6 @@
 //! Operations on maps of keyed state, and conditions on them, as encoded in a command; `docs/formats/entry.md`.
 
-use contract::keyed::LogicalTime;
+use contract::keyed::{LogicalTime, Policy};
 use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
@@ -17,6 +17,8 @@ pub enum KeyedAct<'bytes> {
     Commit(Commit<'bytes>),
     /// Raises the seal.
     Seal(LogicalTime),
+    /// Creates the map with a policy.
+    Create(Policy),
     /// Deletes the map, with all that it holds.
     Delete,
 }
@@ -40,6 +42,7 @@ const UPDATE: u8 = 1;
 const COMMIT: u8 = 2;
 const SEAL: u8 = 3;
 const DELETE: u8 = 4;
+const CREATE: u8 = 5;
 
 impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
     const CODES: &'static [u8] = &[KEYED];
@@ -61,6 +64,10 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
                 begin(SEAL);
                 encode_version(writer, *version);
             }
+            KeyedAct::Create(policy) => {
+                begin(CREATE);
+                writer.bool(*policy == Policy::Ordered);
+            }
             KeyedAct::Delete => begin(DELETE),
         }
     }
@@ -71,6 +78,7 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
             UPDATE => KeyedAct::Update(Updates::read(reader.bytes()?)?),
             COMMIT => KeyedAct::Commit(Commit::decode(reader)?),
             SEAL => KeyedAct::Seal(decode_version(reader)?),
+            CREATE => KeyedAct::Create(if reader.bool()? { Policy::Ordered } else { Policy::Monotonic }),
             DELETE => KeyedAct::Delete,
             _ => return Err(DecodeError { what: "an operation on keyed state of an unknown kind" }),
         };
@@ -81,6 +89,7 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
         match self {
             KeyedAct::Update(updates) => updates.grows(),
             KeyedAct::Commit(commit) => commit.updates.grows(),
+            KeyedAct::Create(_) => true,
             KeyedAct::Seal(_) | KeyedAct::Delete => false,
         }
     }
@@ -93,7 +102,7 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
         match self {
             KeyedAct::Update(updates) => updates.value_bytes_max(),
             KeyedAct::Commit(commit) => commit.updates.value_bytes_max(),
-            KeyedAct::Seal(_) | KeyedAct::Delete => 0,
+            KeyedAct::Seal(_) | KeyedAct::Create(_) | KeyedAct::Delete => 0,
         }
     }
 
@@ -114,6 +123,9 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
             }
             KeyedAct::Seal(version) => {
                 digest_version("seal", *version, digester.text("do", "keyed-seal").text("name", name));
+            }
+            KeyedAct::Create(policy) => {
+                digester.text("do", "keyed-create").text("name", name).text("policy", policy.word());
             }
             KeyedAct::Delete => {
                 digester.text("do", "keyed-delete").text("name", name);

@@ -4,7 +4,7 @@
 //! once, and numbers rise by one) and D3 (positions never go back).
 
 use contract::keyed::{InputPosition, LogicalTime};
-use contract::limits::KEYED_POSITIONS_MAX;
+use contract::limits::{KEYED_POSITIONS_MAX, KEYED_SEALED_MAX};
 use contract::{KeyedRejection, Rejection};
 use kv::{DecodeError, Reader};
 use session::{CommandDigest, Halt};
@@ -12,6 +12,7 @@ use session::{CommandDigest, Halt};
 use super::changed_map::{ChangedMap, read_head};
 use super::command::Commit;
 use super::entry::{decode_position, encode_position};
+use super::ordered::apply_sealed;
 use super::update::update;
 use crate::answer::OpOutcome;
 use crate::changes::Reason;
@@ -43,7 +44,7 @@ pub(super) fn commit(applying: &mut Applying<'_>, map: &ThingId<'_>, commit: &Co
     };
     changed.head.content.last_number = *number;
     if let Some(seal) = seal {
-        raise_seal(applying, &mut changed, *seal);
+        raise_seal(applying, &mut changed, *seal)?;
     }
     changed.store(applying, Reason::Written);
     Ok(Ok(OpOutcome::Updated(updated)))
@@ -77,16 +78,23 @@ fn advance(
 }
 
 /// Raises the seal; a lower one changes nothing. Returns whether it changed something.
-pub(super) fn raise_seal(applying: &mut Applying<'_>, changed: &mut ChangedMap<'_>, seal: LogicalTime) -> bool {
+pub(super) fn raise_seal(
+    applying: &mut Applying<'_>,
+    changed: &mut ChangedMap<'_>,
+    seal: LogicalTime,
+) -> Result<bool, Halt> {
     let content = &mut changed.head.content;
     if content.seals(seal) {
-        return false;
+        return Ok(false);
     }
     content.seal = Some(seal);
-    if content.deleted > 0 {
+    let deletes = content.deleted > 0;
+    let mut left = KEYED_SEALED_MAX;
+    apply_sealed(applying, changed, &mut left)?;
+    if deletes || left == 0 {
         changed.schedule_sweep(applying);
     }
-    true
+    Ok(true)
 }
 
 /// The answer to a commit that was applied before; none if it is the next one.

@@ -1,5 +1,6 @@
 //! Keyed state as one of the contracts.
 
+use contract::keyed::Policy;
 use contract::{KeyedRejection, RefusalReason, Rejection};
 use session::{CommandDigest, Halt};
 
@@ -33,10 +34,16 @@ impl Contract for Keyed {
 
     const NUMBER: u8 = 4;
 
-    const HELD: &'static [Kind] = &[Kind::KeyedMap, Kind::KeyedEntry, Kind::KeyedPosition];
+    const HELD: &'static [Kind] = &[Kind::KeyedMap, Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedWaiting];
 
-    const ROWS: &'static [Kind] =
-        &[Kind::KeyedMap, Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedDeleted, Kind::KeyedAnswer];
+    const ROWS: &'static [Kind] = &[
+        Kind::KeyedMap,
+        Kind::KeyedEntry,
+        Kind::KeyedPosition,
+        Kind::KeyedDeleted,
+        Kind::KeyedAnswer,
+        Kind::KeyedWaiting,
+    ];
 
     const DUE: &'static [DueOf] = &[DueOf::Sweep];
 
@@ -58,12 +65,13 @@ impl Contract for Keyed {
             KeyedAct::Commit(one) => commit(applying, map, one),
             KeyedAct::Seal(version) => {
                 let mut changed = ChangedMap::open(applying, map)?;
-                if raise_seal(applying, &mut changed, *version) {
+                if raise_seal(applying, &mut changed, *version)? {
                     changed.store(applying, Reason::Written);
                     return Ok(Ok(OpOutcome::Written(applying.call.commit)));
                 }
                 Ok(Ok(OpOutcome::Existing(changed.head.commit)))
             }
+            KeyedAct::Create(policy) => create(applying, map, *policy),
             KeyedAct::Delete => delete(applying, map),
         }
     }
@@ -71,7 +79,7 @@ impl Contract for Keyed {
     fn number_of(act: &KeyedAct<'_>) -> Option<u64> {
         match act {
             KeyedAct::Commit(commit) => Some(commit.number),
-            KeyedAct::Update(_) | KeyedAct::Seal(_) | KeyedAct::Delete => None,
+            KeyedAct::Update(_) | KeyedAct::Seal(_) | KeyedAct::Create(_) | KeyedAct::Delete => None,
         }
     }
 
@@ -133,6 +141,24 @@ fn update_alone(applying: &mut Applying<'_>, map: &ThingId<'_>, updates: &Update
         }
         Err(rejection) => Err(rejection),
     })
+}
+
+/// Creates a map, unless it exists with this policy.
+fn create(applying: &mut Applying<'_>, map: &ThingId<'_>, policy: Policy) -> Outcome {
+    if let Ok(existing) = ChangedMap::existing(applying, map)? {
+        let MapHead { policy: known, commit, .. } = existing.head;
+        return Ok(match known == policy {
+            true => Ok(OpOutcome::Existing(commit)),
+            false => {
+                let (map, is_ordered) = (map.name.to_owned(), known == Policy::Ordered);
+                Err(KeyedRejection::OtherPolicy { map, is_ordered }.into())
+            }
+        });
+    }
+    let mut changed = ChangedMap::open(applying, map)?;
+    changed.head.policy = policy;
+    changed.store(applying, Reason::Written);
+    Ok(Ok(OpOutcome::Written(applying.call.commit)))
 }
 
 /// Deletes a map in one step; its rows are removed later.

@@ -9,15 +9,41 @@ use crate::value::ValueRef;
 const PUT: u8 = 0x11;
 const MERGED: u8 = 0x12;
 const DELETED: u8 = 0x13;
+/// The same, with updates that wait.
+const PUT_WAITING: u8 = 0x21;
+const MERGED_WAITING: u8 = 0x22;
+const NOTHING_WAITING: u8 = 0x24;
 const POSITION_FORMAT: u8 = 1;
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'row> {
-    /// The command that wrote it.
+    /// The command that changed its value last; 0 if it never had one.
     pub commit: u64,
-    /// What it wrote.
+    /// Updates of it that wait, in an ordered map.
+    pub waiting: Waiting,
+    /// Its state.
     pub state: KeyState<'row>,
+}
+
+/// The updates of a key that wait, as numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many there are.
+    pub count: u32,
+    /// How far the value can move by those that are merged: the sum of their sizes.
+    pub reach: u64,
+}
+
+/// What a key that has no value is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Only deletions wait: that is not known.
+    Unknown,
+    /// Values are put.
+    Put,
+    /// Integers are merged.
+    Merged,
 }
 
 /// The state of a key.
@@ -34,15 +60,31 @@ pub enum KeyState<'row> {
     Merged(i64),
     /// It was deleted with this version.
     Deleted(LogicalTime),
+    /// It has no value, but updates wait.
+    Nothing(Use),
 }
 
 impl<'row> Entry<'row> {
     /// Appends the row.
     pub(crate) fn encode(&self, writer: &mut Writer) {
+        let waits = self.waiting.count > 0;
+        writer.u8(match self.state {
+            KeyState::Put { .. } if waits => PUT_WAITING,
+            KeyState::Put { .. } => PUT,
+            KeyState::Merged(_) if waits => MERGED_WAITING,
+            KeyState::Merged(_) => MERGED,
+            KeyState::Deleted(_) => DELETED,
+            KeyState::Nothing(_) => NOTHING_WAITING,
+        });
+        writer.varint(self.commit);
+        if waits {
+            writer.varint(self.waiting.count.into()).varint(self.waiting.reach);
+        }
         match self.state {
-            KeyState::Put { version, value } => encode_version(writer.u8(PUT).varint(self.commit), version).raw(value),
-            KeyState::Merged(value) => writer.u8(MERGED).varint(self.commit).i64(value),
-            KeyState::Deleted(version) => encode_version(writer.u8(DELETED).varint(self.commit), version),
+            KeyState::Put { version, value } => encode_version(writer, version).raw(value),
+            KeyState::Merged(value) => writer.i64(value),
+            KeyState::Deleted(version) => encode_version(writer, version),
+            KeyState::Nothing(of) => writer.u8(of as u8),
         };
     }
 
@@ -52,28 +94,55 @@ impl<'row> Entry<'row> {
             let mut reader = Reader::new(row);
             let kind = reader.u8()?;
             let commit = reader.varint()?;
+            let waiting = match kind {
+                PUT_WAITING | MERGED_WAITING | NOTHING_WAITING => {
+                    let count = u32::try_from(reader.varint()?).ok().filter(|count| *count > 0);
+                    let count = count.ok_or(DecodeError { what: "a number of waiting updates that cannot be" })?;
+                    Waiting { count, reach: reader.varint()? }
+                }
+                _ => Waiting::default(),
+            };
             let state = match kind {
-                PUT => {
+                PUT | PUT_WAITING => {
                     let version = decode_version(&mut reader)?;
                     let value = reader.raw(reader.rest().len())?;
                     KeyState::Put { version, value }
                 }
-                MERGED => KeyState::Merged(reader.i64()?),
+                MERGED | MERGED_WAITING => KeyState::Merged(reader.i64()?),
+                NOTHING_WAITING => KeyState::Nothing(match reader.u8()? {
+                    0 => Use::Unknown,
+                    1 => Use::Put,
+                    2 => Use::Merged,
+                    _ => return Err(DecodeError { what: "an unknown use of a key" }),
+                }),
                 DELETED => KeyState::Deleted(decode_version(&mut reader)?),
                 _ => return Err(DecodeError { what: "an entry of an unknown kind or format" }),
             };
-            reader.end().map(|()| Self { commit, state })
+            reader.end().map(|()| Self { commit, waiting, state })
         };
         read().map_err(|error| Halt::Undecodable { what: "a key of a map", error })
     }
 
-    /// Its value, unless it was deleted.
+    /// Its value, if it has one.
     pub fn value(&self) -> Result<Option<ValueRef<'row>>, Halt> {
         Ok(match self.state {
             KeyState::Put { value, .. } => Some(decode_value(value)?),
             KeyState::Merged(value) => Some(ValueRef::Integer(value)),
-            KeyState::Deleted(_) => None,
+            KeyState::Deleted(_) | KeyState::Nothing(_) => None,
         })
+    }
+
+    /// Whether it has a value.
+    pub fn has_value(&self) -> bool {
+        matches!(self.state, KeyState::Put { .. } | KeyState::Merged(_))
+    }
+
+    /// The version that its value was put with.
+    pub fn version(&self) -> Option<LogicalTime> {
+        match self.state {
+            KeyState::Put { version, .. } => Some(version),
+            KeyState::Merged(_) | KeyState::Deleted(_) | KeyState::Nothing(_) => None,
+        }
     }
 }
 
@@ -119,18 +188,37 @@ mod tests {
     /// Part of the stored format; `docs/formats/keyed.md`.
     #[test]
     fn golden_entries() {
-        let states: [(KeyState<'_>, &[u8]); 3] = [
-            (KeyState::Put { version: LogicalTime::new(1, 300), value: &[3, b'x'] }, &[0x11, 5, 1, 0xac, 2, 3, b'x']),
-            (KeyState::Merged(-2), &[0x12, 5, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
-            (KeyState::Deleted(LogicalTime::from(7)), &[0x13, 5, 0, 7]),
+        let (none, two) = (Waiting::default(), Waiting { count: 2, reach: 300 });
+        let put = KeyState::Put { version: LogicalTime::from(7), value: &[3, b'x'] };
+        let states: [(KeyState<'_>, Waiting, &[u8]); 6] = [
+            (put, two, &[0x21, 5, 2, 0xac, 2, 0, 7, 3, b'x']),
+            (KeyState::Merged(1), two, &[0x22, 5, 2, 0xac, 2, 1, 0, 0, 0, 0, 0, 0, 0]),
+            (KeyState::Nothing(Use::Merged), two, &[0x24, 5, 2, 0xac, 2, 2]),
+            (
+                KeyState::Put { version: LogicalTime::new(1, 300), value: &[3, b'x'] },
+                none,
+                &[0x11, 5, 1, 0xac, 2, 3, b'x'],
+            ),
+            (KeyState::Merged(-2), none, &[0x12, 5, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+            (KeyState::Deleted(LogicalTime::from(7)), none, &[0x13, 5, 0, 7]),
         ];
-        for (state, bytes) in states {
-            let (entry, mut writer) = (Entry { commit: 5, state }, Writer::new());
+        for (state, waiting, bytes) in states {
+            let (entry, mut writer) = (Entry { commit: 5, waiting, state }, Writer::new());
             entry.encode(&mut writer);
             assert_eq!(writer.as_slice(), bytes);
             assert_eq!(Entry::decode(bytes).expect("an entry"), entry);
         }
-        for wrong in [&[][..], &[0x11, 5, 1], &[0x12, 5, 1], &[0x13, 5, 0, 7, 0], &[0x14, 5, 0, 7], &[0x01, 5, 0, 7]] {
+        for wrong in [
+            &[0x24, 5, 2, 0, 3][..],
+            &[0x24, 5, 0, 0, 1],
+            &[0x21, 5, 0, 0, 0, 7, 3],
+            &[],
+            &[0x11, 5, 1],
+            &[0x12, 5, 1],
+            &[0x13, 5, 0, 7, 0],
+            &[0x14, 5, 0, 7],
+            &[0x01, 5, 0, 7],
+        ] {
             assert!(Entry::decode(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Touches: nothing. A guard on a range reads at most what the transaction's author read, and stops at the first change.
 
-use contract::keyed::{LogicalTime, shown_key};
+use contract::keyed::shown_key;
 use contract::limits::TRANSACTION_RANGE_CELLS_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::{KeyRange, Order};
@@ -10,7 +10,7 @@ use session::Halt;
 
 use super::changed_map::read_head;
 use super::command::KeyedGuard;
-use super::entry::{Entry, KeyState, decode_position};
+use super::entry::{Entry, decode_position};
 use super::head::MapHead;
 use crate::context::Applying;
 use crate::keys::{Keys, Kind, ThingId};
@@ -45,11 +45,11 @@ pub(super) fn check(
         return check_range(applying, &map, head.as_ref(), (from, to), commit, looked_at);
     }
     let (key, judge): (&[u8], Judge<'_>) = match guard {
-        KeyedGuard::Absent(_, key) => (key, &|found| found.is_none_or(|entry| !has_value(entry))),
-        KeyedGuard::Exists(_, key) => (key, &|found| found.is_some_and(has_value)),
-        KeyedGuard::VersionIs(_, key, version) => (key, &|found| found.and_then(version_of) == Some(*version)),
+        KeyedGuard::Absent(_, key) => (key, &|found| found.is_none_or(|entry| !entry.has_value())),
+        KeyedGuard::Exists(_, key) => (key, &|found| found.is_some_and(Entry::has_value)),
+        KeyedGuard::VersionIs(_, key, version) => (key, &|found| found.and_then(Entry::version) == Some(*version)),
         KeyedGuard::VersionBelow(_, key, version) => {
-            (key, &|found| found.and_then(version_of).is_none_or(|current| current < *version))
+            (key, &|found| found.and_then(Entry::version).is_none_or(|current| current < *version))
         }
         KeyedGuard::UnchangedSince(_, key, commit) => {
             if was_forgotten_since(head.as_ref(), *commit) && entry_row(applying, &map, head.as_ref(), key)?.is_none() {
@@ -116,19 +116,7 @@ fn check_range(
     Ok(Ok(()))
 }
 
-fn has_value(entry: &Entry<'_>) -> bool {
-    !matches!(entry.state, KeyState::Deleted(_))
-}
-
-/// The version that the value of a key was put with.
-fn version_of(entry: &Entry<'_>) -> Option<LogicalTime> {
-    match entry.state {
-        KeyState::Put { version, .. } => Some(version),
-        KeyState::Merged(_) | KeyState::Deleted(_) => None,
-    }
-}
-
 fn conflict(map: &ThingId<'_>, key: &[u8], entry: Option<&Entry<'_>>) -> Rejection {
-    let current = entry.and_then(version_of).map(|version| version.to_string());
+    let current = entry.and_then(Entry::version).map(|version| version.to_string());
     KeyedRejection::Conflict { map: map.name.to_owned(), key: shown_key(key), current }.into()
 }

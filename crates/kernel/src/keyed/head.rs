@@ -1,6 +1,6 @@
 //! The head of a map; `docs/formats/keyed.md` is the specification.
 
-use contract::keyed::{LogicalTime, MapSummary};
+use contract::keyed::{LogicalTime, MapSummary, Policy};
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
@@ -26,6 +26,8 @@ pub struct Content {
     pub seal: Option<LogicalTime>,
     /// The last command that changed a key whose row is gone.
     pub forgotten: u64,
+    /// Updates that wait for the seal.
+    pub waiting: u64,
 }
 
 impl Content {
@@ -44,6 +46,8 @@ pub struct MapHead {
     pub commit: u64,
     /// The time of that command, wall µs.
     pub updated_us: u64,
+    /// How its updates are applied.
+    pub policy: Policy,
     /// What it holds.
     pub content: Content,
     /// The highest number of a content so far.
@@ -62,8 +66,9 @@ impl MapHead {
 
     /// What a reader sees of it.
     pub fn summary(&self) -> MapSummary {
-        let Content { keys, deleted, last_number, seal, .. } = self.content;
+        let Content { keys, deleted, last_number, seal, waiting, .. } = self.content;
         let mut summary = MapSummary::default();
+        (summary.policy, summary.waiting) = (self.policy, waiting);
         (summary.keys, summary.deleted, summary.last_number, summary.seal) = (keys, deleted, last_number, seal);
         (summary.commit, summary.updated_at) = (self.commit, self.updated_us);
         summary
@@ -71,10 +76,10 @@ impl MapHead {
 
     /// Appends the row.
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        let Self { deleted, commit, updated_us, content, last_content, unused, sweep_us } = self;
-        writer.u8(FORMAT).bool(*deleted).u64(*commit).u64(*updated_us);
-        let Content { number, keys, deleted, last_number, seal, forgotten } = content;
-        writer.u32(*number).u64(*keys).u64(*deleted).u64(*last_number).u64(*forgotten);
+        let Self { deleted, commit, updated_us, policy, content, last_content, unused, sweep_us } = self;
+        writer.u8(FORMAT).bool(*deleted).u64(*commit).u64(*updated_us).bool(*policy == Policy::Ordered);
+        let Content { number, keys, deleted, last_number, seal, forgotten, waiting } = content;
+        writer.u32(*number).u64(*keys).u64(*deleted).u64(*last_number).u64(*forgotten).u64(*waiting);
         writer.bool(seal.is_some());
         if let Some(LogicalTime { epoch, round }) = seal {
             writer.u64(*epoch).u64(*round);
@@ -92,12 +97,14 @@ impl MapHead {
             let mut reader = Reader::new(row);
             reader.format(FORMAT)?;
             let (deleted, commit, updated_us) = (reader.bool()?, reader.u64()?, reader.u64()?);
+            let policy = if reader.bool()? { Policy::Ordered } else { Policy::Monotonic };
             let content = Content {
                 number: reader.u32()?,
                 keys: reader.u64()?,
                 deleted: reader.u64()?,
                 last_number: reader.u64()?,
                 forgotten: reader.u64()?,
+                waiting: reader.u64()?,
                 seal: match reader.bool()? {
                     true => Some(LogicalTime::new(reader.u64()?, reader.u64()?)),
                     false => None,
@@ -107,7 +114,7 @@ impl MapHead {
             let unused = (0..reader.u16()?).map(|_| reader.u32()).collect::<Result<_, _>>()?;
             let sweep_us = reader.optional_u64()?;
             reader.no_members()?;
-            reader.end().map(|()| Self { deleted, commit, updated_us, content, last_content, unused, sweep_us })
+            reader.end().map(|()| Self { deleted, commit, updated_us, policy, content, last_content, unused, sweep_us })
         };
         read().map_err(|error: DecodeError| Halt::Undecodable { what: "the head of a map", error })
     }
@@ -131,6 +138,7 @@ mod tests {
             deleted: false,
             commit: 3,
             updated_us: 4,
+            policy: Policy::Ordered,
             content: Content {
                 number: 2,
                 keys: 5,
@@ -138,6 +146,7 @@ mod tests {
                 last_number: 7,
                 seal: Some(LogicalTime::new(1, 8)),
                 forgotten: 9,
+                waiting: 11,
             },
             last_content: 2,
             unused: vec![1],
@@ -148,8 +157,8 @@ mod tests {
         let number = |low: u8| [low, 0, 0, 0, 0, 0, 0, 0];
         let mut bytes = vec![1, 0];
         [3, 4].map(number).iter().for_each(|number| bytes.extend(number));
-        bytes.extend([2, 0, 0, 0]);
-        [5, 6, 7, 9].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.extend([1, 2, 0, 0, 0]);
+        [5, 6, 7, 9, 11].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.push(1);
         [1, 8].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.extend([2, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1]);

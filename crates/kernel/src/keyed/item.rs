@@ -1,6 +1,6 @@
 //! What an export has of keyed state.
 
-use contract::keyed::InputPosition;
+use contract::keyed::{InputPosition, LogicalTime};
 
 use super::entry::Entry;
 use super::head::MapHead;
@@ -33,6 +33,17 @@ pub enum KeyedItem<'row> {
         input: &'row str,
         /// The position.
         position: InputPosition,
+    },
+    /// An update that waits for the seal.
+    Waiting {
+        /// Of which map.
+        map: &'row OwnedId,
+        /// Its version.
+        version: LogicalTime,
+        /// The key.
+        key: &'row [u8],
+        /// The row.
+        row: &'row [u8],
     },
     /// The answer to the last numbered commit.
     Answer {

@@ -2,14 +2,15 @@
 //!
 //! - [`head`]: a map as a whole. [`entry`]: a key, and the position of an input, as bytes.
 //! - [`command`], [`updates`]: the operations and conditions, as bytes. `contract`: keyed state as one of the contracts.
-//! - `changed_map`: a map while an operation changes it. `update`: the one place that changes a key.
+//! - `changed_map`: a map while an operation changes it. `update`: the one place that changes a key at once; `ordered`:
+//!   the one where it waits.
 //! - `commit`: numbered commits and their first answers. `sweep`: what nobody needs any more goes, in bounded steps.
 //! - [`read`]: keys, ranges of keys, and input positions. [`list`]: maps by name.
 //!
 //! What a map holds is its *content*, which has a number that is part of the keys of its rows. A map that is deleted or restored
 //! gets another content in one step; the rows of the one before are removed later.
 //!
-//! Touches: `KeyedMap`, `KeyedEntry`, `KeyedPosition`, `KeyedDeleted` and `KeyedAnswer` rows. Keeps: D1 (the value of a key is
+//! Touches: `KeyedMap`, `KeyedEntry`, `KeyedPosition`, `KeyedDeleted`, `KeyedAnswer` and `KeyedWaiting` rows. Keeps: D1 (the value of a key is
 //! that of its newest version, or of each of its merges once), D2 (a numbered commit is applied once, and numbers rise by
 //! one) and D3 (positions never go back, nor does a seal, and nothing at or below the seal is applied).
 
@@ -22,6 +23,7 @@ mod guard;
 pub mod head;
 pub mod item;
 pub mod list;
+mod ordered;
 pub(crate) mod outcome;
 mod portable;
 pub mod read;

@@ -11,8 +11,10 @@ use super::contract::Keyed;
 use super::entry::{Entry, KeyState, decode_position, encode_position};
 use super::head::{Content, MapHead};
 use super::item::KeyedItem;
+use super::ordered::WaitingUpdate;
 use crate::catalogue::{BranchId, SpaceId};
 use crate::keys::due::{DueClock, DueOf};
+use crate::keys::keyed::read_version_and_key;
 use crate::keys::things::OwnedId;
 use crate::keys::{Keys, Kind};
 use crate::names;
@@ -30,6 +32,7 @@ pub(crate) struct Filled {
     meant: Content,
     keys: u64,
     deleted: u64,
+    waiting: u64,
     has_answer: bool,
 }
 
@@ -46,8 +49,8 @@ impl Portable for Keyed {
             let (id, number) = (map.in_bucket(bucket), head.content.number);
             let rows_of = |walk: &Walking<'_, E>, kind| walk.keys.map_rows(kind, &id, number);
             let (entries, positions) = (rows_of(walk, Kind::KeyedEntry), rows_of(walk, Kind::KeyedPosition));
-            let answers = rows_of(walk, Kind::KeyedAnswer);
-            for range in [&entries, &positions, &answers] {
+            let (answers, waiting) = (rows_of(walk, Kind::KeyedAnswer), rows_of(walk, Kind::KeyedWaiting));
+            for range in [&entries, &positions, &answers, &waiting] {
                 if !walk.is_whole(range)? {
                     return Ok(());
                 }
@@ -63,6 +66,11 @@ impl Portable for Keyed {
                 let input = std::str::from_utf8(&key[prefix..]).map_err(|_| foreign("input positions"))?;
                 let position = decode_position(row)?;
                 (walk.take)(&Item::Map(KeyedItem::Position { map: &map, input, position }))
+            })?;
+            let prefix = waiting.start.len();
+            walk.rows(&waiting, |walk, key, row| {
+                let (version, key) = read_version_and_key(&key[prefix..]).ok_or_else(|| foreign("waiting updates"))?;
+                (walk.take)(&Item::Map(KeyedItem::Waiting { map: &map, version, key, row }))
             })?;
             walk.rows(&answers, |walk, _, row| (walk.take)(&Item::Map(KeyedItem::Answer { map: &map, row })))
         })
@@ -82,6 +90,17 @@ impl Portable for Keyed {
                 shard.held().put(row, None, false, |writer| encode_position(writer, position));
                 Ok(())
             }
+            KeyedItem::Waiting { map, version, key, row } => {
+                in_map(begun, map)?.waiting += 1;
+                WaitingUpdate::decode(row)?;
+                let waiting_key = shard.keys.waiting_update(&shard.place(map)?, CONTENT, *version, key);
+                shard.absent(&waiting_key, "a waiting update of map", &map.name)?;
+                shard.staged_bytes += row.len();
+                shard.held().put(waiting_key, None, false, |writer| {
+                    writer.raw(row);
+                });
+                Ok(())
+            }
             KeyedItem::Answer { map, row } => {
                 in_map(begun, map)?.has_answer = true;
                 read_answer(row)?;
@@ -94,12 +113,13 @@ impl Portable for Keyed {
     }
 
     fn end(begun: &mut Self::Begun) -> Result<(), BuildError> {
-        let Some(Filled { map, meant, keys, deleted, has_answer }) = begun.take() else { return Ok(()) };
+        let Some(Filled { map, meant, keys, deleted, waiting, has_answer }) = begun.take() else { return Ok(()) };
         let refused = |what: String| Err(BuildError::Refused(format!("map {:?}: {what}", map.name)));
-        if (keys, deleted) != (meant.keys, meant.deleted) {
-            let Content { keys: keys_meant, deleted: deleted_meant, .. } = meant;
+        let Content { keys: keys_meant, deleted: deleted_meant, waiting: waiting_meant, .. } = meant;
+        if (keys, deleted, waiting) != (keys_meant, deleted_meant, waiting_meant) {
             return refused(format!(
-                "D1: it has {keys} keys and {deleted} deleted ones, not {keys_meant} and {deleted_meant}"
+                "D1: it has {keys} keys, {deleted} deleted ones and {waiting} waiting updates, \
+                 not {keys_meant}, {deleted_meant} and {waiting_meant}"
             ));
         }
         match has_answer == (meant.last_number > 0) {
@@ -119,16 +139,17 @@ fn put_map(
     let key = shard.keys.map(&id);
     shard.absent(&key, "map", &map.name)?;
     let content = Content { number: CONTENT, ..head.content };
-    *begun = Some(Filled { map: map.clone(), meant: content, keys: 0, deleted: 0, has_answer: false });
+    *begun = Some(Filled { map: map.clone(), meant: content, keys: 0, deleted: 0, waiting: 0, has_answer: false });
     names::set_listed(&mut shard.state, &shard.keys, Kind::KeyedMap, &id, true);
     shard.applying(|applying| {
-        let due_us = head.sweep_us.filter(|_| content.deleted > 0);
+        let due_us = head.sweep_us.filter(|_| content.deleted + content.waiting > 0);
         if let Some(at_us) = due_us {
             applying.put_due(DueClock::Wall, at_us, DueOf::Sweep, &id);
         }
         let (last_content, unused) = (CONTENT, Vec::new());
-        let MapHead { commit, updated_us, .. } = *head;
-        let after = MapHead { deleted: false, commit, updated_us, content, last_content, unused, sweep_us: due_us };
+        let MapHead { commit, updated_us, policy, .. } = *head;
+        let after =
+            MapHead { deleted: false, policy, commit, updated_us, content, last_content, unused, sweep_us: due_us };
         put_head(applying, &id, None, &after);
         Ok(())
     })
@@ -154,7 +175,7 @@ fn put_key(
     if let KeyState::Deleted(version) = entry.state {
         filled.deleted += 1;
         shard.state.put(shard.keys.deleted_key(&id, CONTENT, version, key), kv::Bytes::default());
-    } else {
+    } else if entry.has_value() {
         filled.keys += 1;
     }
     if let KeyState::Put { value, .. } = entry.state {

@@ -4,7 +4,7 @@ use contract::keyed::{InputPosition, KeyedValue};
 use kv::{KeyRange, Order, View};
 use session::Halt;
 
-use super::entry::{Entry, KeyState, decode_position};
+use super::entry::{Entry, decode_position};
 use super::head::MapHead;
 use crate::keys::{Keys, Kind, ThingId};
 
@@ -28,11 +28,7 @@ pub fn get(
 
 fn found(row: &[u8]) -> Result<Option<KeyedValue>, Halt> {
     let entry = Entry::decode(row)?;
-    let version = match entry.state {
-        KeyState::Put { version, .. } => Some(version),
-        KeyState::Merged(_) | KeyState::Deleted(_) => None,
-    };
-    Ok(entry.value()?.map(|value| KeyedValue::new(value.to_value(), version, entry.commit)))
+    Ok(entry.value()?.map(|value| KeyedValue::new(value.to_value(), entry.version(), entry.commit)))
 }
 
 /// Which keys of a map.

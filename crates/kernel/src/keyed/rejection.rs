@@ -14,6 +14,8 @@ const COMMIT_OUT_OF_ORDER: u8 = 45;
 const POSITION_BEHIND: u8 = 46;
 const CONFLICT: u8 = 47;
 const POSITION_CONFLICT: u8 = 48;
+const WRONG_POLICY: u8 = 49;
+const OTHER_POLICY: u8 = 50;
 
 /// The codes that they begin with.
 pub(crate) const CODES: &[u8] = &[
@@ -26,6 +28,8 @@ pub(crate) const CODES: &[u8] = &[
     POSITION_BEHIND,
     CONFLICT,
     POSITION_CONFLICT,
+    WRONG_POLICY,
+    OTHER_POLICY,
 ];
 
 pub(crate) fn encode(writer: &mut Writer, rejection: &KeyedRejection) {
@@ -66,6 +70,14 @@ pub(crate) fn encode(writer: &mut Writer, rejection: &KeyedRejection) {
             begin(POSITION_CONFLICT, map);
             writer.bytes(input.as_bytes()).optional_u64(*current);
         }
+        KeyedRejection::WrongPolicy { map, key, is_ordered } => {
+            begin(WRONG_POLICY, map);
+            writer.bytes(key.as_bytes()).bool(*is_ordered);
+        }
+        KeyedRejection::OtherPolicy { map, is_ordered } => {
+            begin(OTHER_POLICY, map);
+            writer.bool(*is_ordered);
+        }
         other => unreachable!("the kernel does not give this rejection: {other}"),
     }
 }
@@ -91,6 +103,8 @@ pub(crate) fn decode(code: u8, reader: &mut Reader<'_>) -> Result<KeyedRejection
         POSITION_CONFLICT => {
             KeyedRejection::PositionConflict { map, input: text(reader)?, current: reader.optional_u64()? }
         }
+        WRONG_POLICY => KeyedRejection::WrongPolicy { map, key: text(reader)?, is_ordered: reader.bool()? },
+        OTHER_POLICY => KeyedRejection::OtherPolicy { map, is_ordered: reader.bool()? },
         _ => unlisted(code),
     })
 }

@@ -1,19 +1,22 @@
 //! The sweep: rows that nobody needs any more go, in bounded steps: contents that were replaced, deleted keys that the seal has
-//! passed, and the head of a deleted map after the retention of deleted things.
+//! passed, and the head of a deleted map after the retention of deleted things. In an ordered map it also applies what a seal has
+//! left over.
 //!
-//! Touches: the rows of a map. Never: changes what a reader sees, or what becomes of an update.
+//! Touches: the rows of a map. Never: changes what becomes of an update.
 
 use kv::{KeyRange, Order};
 use session::Halt;
 
-use super::changed_map::{put_head, read_head};
+use super::changed_map::{ChangedMap, note, put_head, read_head};
 use super::entry::Entry;
 use super::head::MapHead;
+use super::ordered::apply_sealed;
 use super::update::one_less;
+use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::DueWork;
 use crate::held::Was;
-use crate::keys::keyed::{CONTENT_ROWS, read_deleted};
+use crate::keys::keyed::{CONTENT_ROWS, read_version_and_key};
 use crate::keys::{Keys, Kind, ThingId};
 
 /// Rows that one step removes. Each step is in an entry of its own, so that other due work goes on.
@@ -25,10 +28,18 @@ pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(
     applying.delete_due(work.clock, work.at_us, work.of, &map);
     // The rows of a deleted branch go with it.
     let Some(before) = read_head(applying, &map)?.filter(|_| applying.is_live(work.id)) else { return Ok(()) };
-    let mut head = before.clone();
+    let mut changed = ChangedMap::sweeping(&map, before.clone());
     let mut left = SWEPT_ROWS_MAX;
+    apply_sealed(applying, &mut changed, &mut left)?;
+    let applied = left < SWEPT_ROWS_MAX;
+    let mut head = changed.head;
     remove_unused(applying, &map, &mut head, &mut left)?;
     forget_deleted(applying, &map, &mut head, &mut left)?;
+    if applied {
+        // What readers see has changed.
+        (head.commit, head.updated_us) = (applying.call.commit, applying.call.stamp.wall_us);
+        note(applying, &map, &head, Reason::Written);
+    }
     // While there is more, behind everything that is due by now, and not in the same tick.
     let now_us = applying.call.stamp.wall_us;
     let forget_us = before.updated_us.saturating_add(applying.catalogue.limits.tombstone_age_us);
@@ -81,7 +92,7 @@ fn forget_deleted(
     let range = applying.keys.map_rows(Kind::KeyedDeleted, map, content.number);
     let entries = applying.keys.entry_prefix(map, content.number);
     for (row_key, _) in some_rows(applying, &range, *left)? {
-        let (version, key) = read_deleted(&row_key[range.start.len()..])
+        let (version, key) = read_version_and_key(&row_key[range.start.len()..])
             .ok_or_else(|| Halt::Inconsistent("a foreign key among deleted keys".into()))?;
         if !content.seals(version) {
             break;

@@ -3,4 +3,5 @@
 mod commits;
 mod guards;
 mod maps;
+mod ordered;
 mod versions;

@@ -1,16 +1,17 @@
-//! Updating keys: the one place where a key of a map changes.
+//! Updating keys: the one place where a key of a monotonic map changes.
 //!
 //! Touches: entries, deleted keys by version, and the numbers in the map's head. Keeps: D1 (an update at or below the version
 //! of its key changes nothing, and says so) and D3 (neither does one at or below the seal).
 
-use contract::keyed::{LogicalTime, UpdateOutcome, Updated, shown_key};
+use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated, shown_key};
 use contract::limits::KEYED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::{Bytes, Key};
 use session::Halt;
 
 use super::changed_map::ChangedMap;
-use super::entry::{Entry, KeyState};
+use super::entry::{Entry, KeyState, Waiting};
+use super::ordered::{WaitingUpdate, accept};
 use super::updates::{Update, Updates};
 use crate::context::Applying;
 use crate::held::Was;
@@ -29,15 +30,9 @@ pub(super) fn update(
     let prefix = applying.keys.entry_prefix(changed.map, changed.head.content.number);
     let mut others = Vec::new();
     for (place, (key, update)) in (0..).zip(updates.iter()) {
-        let mut one = OneKey::read(applying, changed, &prefix, key)?;
-        let outcome = match update {
-            Update::Put { version, value } => one.versioned(version, KeyState::Put { version, value })?,
-            Update::Delete(version) => one.versioned(version, KeyState::Deleted(version))?,
-            Update::Merge(merge, operand) if in_commit => one.merge(merge, operand)?,
-            Update::Remove if in_commit => one.remove()?,
-            Update::Merge(..) | Update::Remove => {
-                Err(KeyedRejection::MergeOutsideCommit { map: changed.map.name.to_owned(), key: shown_key(key) })
-            }
+        let outcome = match (changed.head.policy, update) {
+            (Policy::Ordered, update) => in_order(applying, changed, key, update)?,
+            (_, update) => OneKey::read(applying, changed, &prefix, key)?.at_once(update, in_commit)?,
         };
         match outcome {
             Ok(UpdateOutcome::Applied) => {}
@@ -45,10 +40,24 @@ pub(super) fn update(
                 applying.folded.changes.tally.not_applied(other);
                 others.push((place, other));
             }
-            Err(rejection) => return Ok(Err(rejection.into())),
+            Err(rejection) => return Ok(Err(rejection)),
         }
     }
     Ok(Ok(Updated::new(u32::try_from(updates.count()).expect("they are within the limit"), others)))
+}
+
+/// Lets an update of an ordered map wait.
+fn in_order(applying: &mut Applying<'_>, changed: &mut ChangedMap<'_>, key: &[u8], update: Update<'_>) -> Updating {
+    let (version, update) = match update {
+        Update::Put { version, value } => (version, WaitingUpdate::Put(value)),
+        Update::Delete(version) => (version, WaitingUpdate::Delete),
+        Update::MergeAt(version, merge, operand) => (version, WaitingUpdate::Merge(merge, operand)),
+        Update::Merge(..) | Update::Remove => {
+            let (map, key) = (changed.map.name.to_owned(), shown_key(key));
+            return Ok(Err(KeyedRejection::WrongPolicy { map, key, is_ordered: true }.into()));
+        }
+    };
+    accept(applying, changed, key, version, &update)
 }
 
 /// A key, with what is known of it.
@@ -60,7 +69,8 @@ struct OneKey<'update, 'entry, 'map> {
     row: Option<Bytes>,
 }
 
-type Updating = Result<Result<UpdateOutcome, KeyedRejection>, Halt>;
+/// What became of an update, or why it is refused.
+pub(super) type Updating = Result<Result<UpdateOutcome, Rejection>, Halt>;
 
 impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
     fn read(
@@ -71,6 +81,24 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
     ) -> Result<Self, Halt> {
         let row = applying.state.get(&Keys::entry_at(prefix, key))?;
         Ok(Self { applying, changed, prefix, key, row })
+    }
+
+    /// Does an update of a monotonic map.
+    fn at_once(&mut self, update: Update<'_>, in_commit: bool) -> Updating {
+        let (map, key) = (self.changed.map.name, self.key);
+        match update {
+            Update::Put { version, value } => self.versioned(version, KeyState::Put { version, value }),
+            Update::Delete(version) => self.versioned(version, KeyState::Deleted(version)),
+            Update::Merge(merge, operand) if in_commit => self.merge(merge, operand),
+            Update::Remove if in_commit => self.remove(),
+            Update::Merge(..) | Update::Remove => {
+                Ok(Err(KeyedRejection::MergeOutsideCommit { map: map.to_owned(), key: shown_key(key) }.into()))
+            }
+            Update::MergeAt(..) => {
+                let (map, key) = (map.to_owned(), shown_key(key));
+                Ok(Err(KeyedRejection::WrongPolicy { map, key, is_ordered: false }.into()))
+            }
+        }
     }
 
     /// Puts or deletes the key with a version.
@@ -87,7 +115,7 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
             // Whether it is there still depends on the sweep, and nothing else may.
             Some(KeyState::Deleted(known)) if content.seals(known) => None,
             Some(state @ (KeyState::Deleted(known) | KeyState::Put { version: known, .. })) => Some((state, known)),
-            None => None,
+            Some(KeyState::Nothing(_)) | None => None,
         };
         match known {
             Some((state, known)) if version == known => Ok(Ok(match state == after {
@@ -100,7 +128,7 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
         }
     }
 
-    fn merge(&mut self, merge: contract::keyed::Merge, operand: i64) -> Updating {
+    fn merge(&mut self, merge: Merge, operand: i64) -> Updating {
         let content = self.changed.head.content;
         let row = self.row.clone();
         let before = row.as_deref().map(Entry::decode).transpose()?;
@@ -111,10 +139,10 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
                 Some(merged) => merged,
                 None => {
                     let (map, key) = (self.changed.map.name.to_owned(), shown_key(self.key));
-                    return Ok(Err(KeyedRejection::Overflow { map, key, value, operand }));
+                    return Ok(Err(KeyedRejection::Overflow { map, key, value, operand }.into()));
                 }
             },
-            Some(KeyState::Deleted(_)) | None => operand,
+            Some(KeyState::Deleted(_) | KeyState::Nothing(_)) | None => operand,
         };
         self.write(before, Some(KeyState::Merged(value)))
     }
@@ -127,7 +155,7 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
             Some(KeyState::Merged(_)) => self.write(before, None),
             Some(KeyState::Deleted(known)) if content.seals(known) => Ok(Ok(UpdateOutcome::Duplicate)),
             Some(KeyState::Put { .. } | KeyState::Deleted(_)) => Ok(Err(self.wrong_use(false))),
-            None => Ok(Ok(UpdateOutcome::Duplicate)),
+            Some(KeyState::Nothing(_)) | None => Ok(Ok(UpdateOutcome::Duplicate)),
         }
     }
 
@@ -153,7 +181,9 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
         let (row_key, commit) = (Keys::entry_at(prefix, key), applying.call.commit);
         match (after, was) {
             (Some(state), was) => {
-                applying.held().put(row_key, was, false, |writer| Entry { commit, state }.encode(writer));
+                applying.held().put(row_key, was, false, |writer| {
+                    Entry { commit, waiting: Waiting::default(), state }.encode(writer)
+                });
             }
             (None, Some(was)) => applying.held().delete(row_key, was),
             (None, None) => {}
@@ -161,8 +191,9 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
         Ok(Ok(UpdateOutcome::Applied))
     }
 
-    fn wrong_use(&self, is_merged: bool) -> KeyedRejection {
-        KeyedRejection::WrongUse { map: self.changed.map.name.to_owned(), key: shown_key(self.key), is_merged }
+    fn wrong_use(&self, is_merged: bool) -> Rejection {
+        let (map, key) = (self.changed.map.name.to_owned(), shown_key(self.key));
+        KeyedRejection::WrongUse { map, key, is_merged }.into()
     }
 }
 

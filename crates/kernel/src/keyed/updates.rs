@@ -24,6 +24,8 @@ pub enum Update<'bytes> {
     Merge(Merge, i64),
     /// Removes what was merged.
     Remove,
+    /// Merges an integer with a version, in an ordered map.
+    MergeAt(LogicalTime, Merge, i64),
 }
 
 const PUT: u8 = 1;
@@ -32,6 +34,8 @@ const REMOVE: u8 = 3;
 /// The first of those that merge: the place in [`MERGES`] is added.
 const MERGE: u8 = 4;
 const MERGES: [Merge; 3] = [Merge::Add, Merge::Min, Merge::Max];
+/// Likewise, of those that merge with a version.
+const MERGE_AT: u8 = 8;
 
 impl<'bytes> Update<'bytes> {
     fn decode(reader: &mut Reader<'bytes>) -> Result<(&'bytes [u8], Self), DecodeError> {
@@ -40,14 +44,15 @@ impl<'bytes> Update<'bytes> {
         if key.is_empty() {
             return Err(DecodeError { what: "an empty key" });
         }
-        let merge = || MERGES.get(usize::from(code.checked_sub(MERGE)?));
+        let merge_from = |first: u8| MERGES.get(usize::from(code.checked_sub(first)?)).copied();
         let update = match code {
             PUT => Update::Put { version: decode_version(reader)?, value: sized(reader)? },
             DELETE => Update::Delete(decode_version(reader)?),
             REMOVE => Update::Remove,
-            _ => match merge() {
-                Some(merge) => Update::Merge(*merge, reader.i64()?),
-                None => return Err(DecodeError { what: "an update of an unknown kind" }),
+            _ => match (merge_from(MERGE), merge_from(MERGE_AT)) {
+                (Some(merge), _) => Update::Merge(merge, reader.i64()?),
+                (None, Some(merge)) => Update::MergeAt(decode_version(reader)?, merge, reader.i64()?),
+                (None, None) => return Err(DecodeError { what: "an update of an unknown kind" }),
             },
         };
         Ok((key, update))
@@ -84,7 +89,7 @@ impl<'bytes> Updates<'bytes> {
                     value_bytes_max = value_bytes_max.max(payload.len());
                     grows = true;
                 }
-                Update::Merge(..) => grows = true,
+                Update::Merge(..) | Update::MergeAt(..) => grows = true,
                 Update::Delete(_) | Update::Remove => {}
             }
         }
@@ -156,10 +161,14 @@ impl UpdatesWriter {
 
     /// Merges an integer into a key.
     pub fn merge(&mut self, key: &[u8], merge: Merge, operand: i64) {
-        let place = MERGES.iter().position(|known| *known == merge).unwrap_or_else(|| unlisted(MERGE));
-        let code = MERGE + u8::try_from(place).expect("a short list");
         self.grows = true;
-        self.begin(code, key).i64(operand);
+        self.begin(MERGE + place_of(merge), key).i64(operand);
+    }
+
+    /// Merges an integer into a key with a version, in an ordered map.
+    pub fn merge_at(&mut self, key: &[u8], merge: Merge, operand: i64, version: LogicalTime) {
+        self.grows = true;
+        encode_version(self.begin(MERGE_AT + place_of(merge), key), version).i64(operand);
     }
 
     /// Removes a merged key.
@@ -179,6 +188,12 @@ impl UpdatesWriter {
     }
 }
 
+/// The place of a way to merge in [`MERGES`].
+fn place_of(merge: Merge) -> u8 {
+    let place = MERGES.iter().position(|known| *known == merge).unwrap_or_else(|| unlisted(MERGE));
+    u8::try_from(place).expect("a short list")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,22 +208,26 @@ mod tests {
         for merge in MERGES {
             writer.merge(b"d", merge, 1);
         }
+        MERGES.iter().for_each(|merge| writer.merge_at(b"e", *merge, 1, LogicalTime::from(7)));
         let one = [1, 0, 0, 0, 0, 0, 0, 0];
         let merged = [4, 5, 6].map(|code| [&[code, 1, b'd'][..], &one].concat()).concat();
+        let merged_at = [8, 9, 10].map(|code| [&[code, 1, b'e', 0, 7][..], &one].concat()).concat();
         let fixed = [1, 1, b'a', 1, 0xac, 2, 2, 3, b'x', 2, 1, b'b', 0, 7, 3, 1, b'c'];
-        assert_eq!(writer.updates().as_bytes(), [&fixed[..], &merged].concat());
+        assert_eq!(writer.updates().as_bytes(), [&fixed[..], &merged, &merged_at].concat());
         let updates = Updates::read(writer.updates().as_bytes()).expect("updates");
         assert_eq!(updates, writer.updates());
-        assert_eq!((updates.count(), updates.grows(), updates.value_bytes_max()), (6, true, 1));
+        assert_eq!((updates.count(), updates.grows(), updates.value_bytes_max()), (9, true, 1));
         let read = updates.iter().collect::<Vec<_>>();
         let put = Update::Put { version: LogicalTime::new(1, 300), value: &[3, b'x'] };
         assert_eq!(read[0], (b"a".as_slice(), put));
         assert_eq!(read[1], (b"b".as_slice(), Update::Delete(LogicalTime::from(7))));
         assert_eq!(read[2], (b"c".as_slice(), Update::Remove));
         assert_eq!(
-            read[3..].iter().map(|(_, update)| *update).collect::<Vec<_>>(),
+            read[3..6].iter().map(|(_, update)| *update).collect::<Vec<_>>(),
             MERGES.map(|m| Update::Merge(m, 1))
         );
+        let at = |merge| Update::MergeAt(LogicalTime::from(7), merge, 1);
+        assert_eq!(read[6..].iter().map(|(_, update)| *update).collect::<Vec<_>>(), MERGES.map(at));
         let only_deletes = Updates::read(&fixed[9..]).expect("updates");
         assert_eq!((only_deletes.count(), only_deletes.grows()), (2, false));
     }

@@ -7,7 +7,8 @@ use kv::{Key, KeyRange};
 use super::{HeldKey, Keys, Kind, ThingId, push_name};
 
 /// The rows that a map has for each of its contents.
-pub const CONTENT_ROWS: [Kind; 4] = [Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedDeleted, Kind::KeyedAnswer];
+pub const CONTENT_ROWS: [Kind; 5] =
+    [Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedDeleted, Kind::KeyedAnswer, Kind::KeyedWaiting];
 
 impl Keys {
     /// The head of a map.
@@ -54,6 +55,14 @@ impl Keys {
         row
     }
 
+    /// An update that waits, by its version and its key.
+    pub fn waiting_update(&self, map: &ThingId<'_>, content: u32, version: LogicalTime, key: &[u8]) -> HeldKey {
+        let mut row = self.content_prefix(Kind::KeyedWaiting, map, content);
+        push_version(&mut row, version);
+        row.extend_from_slice(key);
+        HeldKey::new(row)
+    }
+
     /// The answer to the last numbered commit.
     pub fn keyed_answer(&self, map: &ThingId<'_>, content: u32) -> Key {
         self.content_prefix(Kind::KeyedAnswer, map, content)
@@ -65,8 +74,8 @@ fn push_version(key: &mut Key, version: LogicalTime) {
     key.extend_from_slice(&version.round.to_be_bytes());
 }
 
-/// Reads what follows the prefix of deleted keys: the version of the deletion, and the key.
-pub fn read_deleted(suffix: &[u8]) -> Option<(LogicalTime, &[u8])> {
+/// Reads what follows the prefix of deleted keys, and of waiting updates: the version, and the key.
+pub fn read_version_and_key(suffix: &[u8]) -> Option<(LogicalTime, &[u8])> {
     let (epoch, rest) = suffix.split_first_chunk()?;
     let (round, key) = rest.split_first_chunk()?;
     Some((LogicalTime::new(u64::from_be_bytes(*epoch), u64::from_be_bytes(*round)), key))
@@ -92,8 +101,9 @@ mod tests {
         let version_bytes = "00000000000000010000000000000102";
         assert_eq!(hex(&deleted), front("1c") + content + version_bytes + "6b");
         let prefix = keys.map_rows(Kind::KeyedDeleted, &map, 3).start.len();
-        assert_eq!(read_deleted(&deleted[prefix..]), Some((version, b"k".as_slice())));
-        assert_eq!(read_deleted(&deleted[prefix..][..15]), None);
+        assert_eq!(read_version_and_key(&deleted[prefix..]), Some((version, b"k".as_slice())));
+        assert_eq!(read_version_and_key(&deleted[prefix..][..15]), None);
+        assert_eq!(hex(&keys.waiting_update(&map, 3, version, b"k")), front("1f") + content + version_bytes + "6b");
         assert_eq!(hex(&keys.keyed_answer(&map, 3)), front("1e") + content);
     }
 }

@@ -51,6 +51,7 @@ words! {
         Op::Map(_, KeyedAct::Update(_)) => "update map",
         Op::Map(_, KeyedAct::Commit(_)) => "number",
         Op::Map(_, KeyedAct::Seal(_)) => "seal",
+        Op::Map(_, KeyedAct::Create(_)) => "create",
         Op::Map(_, KeyedAct::Delete) => "delete map",
     }
 }
@@ -146,9 +147,10 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("record at", &["holds", "SH-1017"]),
     ("record unchanged", &["holds", "SH-1017"]),
     ("run at", &["holds", "SH-1006", "SH-3003", "SH-3006"]),
-    ("update map", &["updated", "SH-1002", "SH-1006", "SH-4003", "SH-8002", "SH-8004"]),
-    ("number", &["updated", "SH-1002", "SH-4003", "SH-8002", "SH-8003", "SH-8005", "SH-8006", "SH-8007"]),
+    ("update map", &["updated", "SH-1002", "SH-1006", "SH-4003", "SH-8002", "SH-8003", "SH-8004", "SH-8010"]),
+    ("number", &["updated", "SH-1002", "SH-4003", "SH-8002", "SH-8003", "SH-8005", "SH-8006", "SH-8007", "SH-8010"]),
     ("seal", &["written", "existing", "SH-4003"]),
+    ("create", &["written", "existing", "SH-4003", "SH-8011"]),
     ("delete map", &["written", "nothing", "SH-1002", "SH-4003"]),
     ("key absent", &["holds", "SH-8008"]),
     ("key exists", &["holds", "SH-8008"]),
@@ -171,6 +173,7 @@ const SOURCES: &[&str] = &[
     include_str!("../keyed/tests/commits.rs"),
     include_str!("../keyed/tests/guards.rs"),
     include_str!("../keyed/tests/maps.rs"),
+    include_str!("../keyed/tests/ordered.rs"),
     include_str!("../keyed/tests/versions.rs"),
     include_str!("../records/tests/attempts.rs"),
     include_str!("../records/tests/expiry.rs"),

@@ -3,14 +3,14 @@
 //! ```text
 //! update m k=red@7 k=none@1:8        puts and deletes with versions
 //! number m 1 k=red@7 k+5 k<5 k>5 k- topic:41 seal@7      a numbered commit: merges (add, min, max), removals, positions, a seal
-//! seal m 7          delete map m
+//! seal m 7          delete map m      create m ordered, create m monotonic        update m k+5@7 (a merge of an ordered map)
 //! key m k           keys m [prefix p] [from a] [to b] [after a] [limit 2]        position m topic
 //! positions m       map m
 //! guards: key m k absent, key m k exists, key m k is 7, key m k below 7, key m k unchanged since c3,
 //!         keys m b..d unchanged since c3, keys m b.. unchanged since c3, input m topic at 41, input m topic at none
 //! ```
 
-use contract::keyed::{LogicalTime, Merge, UpdateOutcome, Updated};
+use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated};
 
 use super::Stage;
 use super::words::{joined, number, option, show, small_number, value};
@@ -31,6 +31,8 @@ pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
             let seal = all.iter().find_map(|word| word.strip_prefix("seal@")).map(version);
             (name, KeyedAct::Commit(Commit { number: number(place), positions, seal, updates: updates(all) }))
         }
+        ["create", name, "ordered"] => (name, KeyedAct::Create(Policy::Ordered)),
+        ["create", name, "monotonic"] => (name, KeyedAct::Create(Policy::Monotonic)),
         ["seal", name, at] => (name, KeyedAct::Seal(version(at))),
         ["delete", "map", name] => (name, KeyedAct::Delete),
         _ => return None,
@@ -53,11 +55,16 @@ fn updates<'text>(words: &[&str]) -> Updates<'text> {
             }
         } else if let Some(key) = word.strip_suffix('-') {
             writer.remove(key.as_bytes());
-        } else if !word.contains(':') {
+        } else if word.contains('@') || !word.contains(':') {
             let ways = [('+', Merge::Add), ('<', Merge::Min), ('>', Merge::Max)];
             let found = ways.iter().find_map(|(sign, merge)| Some((word.split_once(*sign)?, *merge)));
             let ((key, operand), merge) = found.unwrap_or_else(|| panic!("{word:?} is no update"));
-            writer.merge(key.as_bytes(), merge, operand.parse().unwrap());
+            match operand.split_once('@') {
+                Some((operand, at)) => {
+                    writer.merge_at(key.as_bytes(), merge, operand.parse().unwrap(), version(at));
+                }
+                None => writer.merge(key.as_bytes(), merge, operand.parse().unwrap()),
+            }
         }
     }
     Box::leak(Box::new(writer)).updates()
@@ -159,6 +166,8 @@ impl Stage {
         let Some(head) = read::head(&*view, &keys, &id).unwrap() else { return "no map".into() };
         let summary = head.summary();
         let seal = summary.seal.map_or(String::new(), |seal| format!(", sealed to {seal}"));
-        format!("{} keys, {} deleted, number {}{seal}", summary.keys, summary.deleted, summary.last_number)
+        let waiting =
+            if summary.policy == Policy::Ordered { format!(", {} waiting", summary.waiting) } else { "".into() };
+        format!("{} keys, {} deleted, number {}{seal}{waiting}", summary.keys, summary.deleted, summary.last_number)
     }
 }

@@ -77,6 +77,7 @@ impl Stage {
             ("positions", all(Kind::KeyedPosition)),
             ("deleted", all(Kind::KeyedDeleted)),
             ("answers", all(Kind::KeyedAnswer)),
+            ("waiting", all(Kind::KeyedWaiting)),
         ])
     }
 

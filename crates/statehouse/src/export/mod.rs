@@ -49,6 +49,7 @@ pub(crate) mod kinds {
     pub(crate) const MAP: &str = "map";
     pub(crate) const MAP_KEY: &str = "map_key";
     pub(crate) const MAP_POSITION: &str = "map_position";
+    pub(crate) const MAP_WAITING: &str = "map_waiting";
     pub(crate) const MAP_ANSWER: &str = "map_answer";
     pub(crate) const MESSAGE: &str = "message";
     pub(crate) const MESSAGE_NUMBERS: &str = "message_numbers";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::keyed::{LogicalTime, Updated};
+use contract::keyed::{LogicalTime, Policy, Updated};
 use contract::limits::NAME_BYTES_MAX;
 use contract::{Error, Rejection, names};
 use kernel::{Guard, KeyedAct, KeyedGuard, Op, OpOutcome};
@@ -65,17 +65,22 @@ pub(super) enum OwnKeyedOp {
     Update(String, Arc<MapUpdates>),
     Commit(String, Arc<MapCommit>),
     Seal(String, LogicalTime),
+    Create(String, Policy),
     Delete(String),
 }
 
 impl OwnOp for OwnKeyedOp {
     fn check(&self) -> Result<(), Error> {
-        let (Self::Update(map, _) | Self::Commit(map, _) | Self::Seal(map, _) | Self::Delete(map)) = self;
+        let (Self::Update(map, _)
+        | Self::Commit(map, _)
+        | Self::Seal(map, _)
+        | Self::Create(map, _)
+        | Self::Delete(map)) = self;
         names::check_map(map)?;
         match self {
             Self::Update(_, updates) => updates.check(),
             Self::Commit(_, commit) => commit.check(),
-            Self::Seal(..) | Self::Delete(_) => Ok(()),
+            Self::Seal(..) | Self::Create(..) | Self::Delete(_) => Ok(()),
         }
     }
 
@@ -84,6 +89,7 @@ impl OwnOp for OwnKeyedOp {
             Self::Update(map, updates) => Op::Map(map, KeyedAct::Update(updates.as_updates())),
             Self::Commit(map, commit) => Op::Map(map, KeyedAct::Commit(commit.as_commit())),
             Self::Seal(map, version) => Op::Map(map, KeyedAct::Seal(*version)),
+            Self::Create(map, policy) => Op::Map(map, KeyedAct::Create(*policy)),
             Self::Delete(map) => Op::Map(map, KeyedAct::Delete),
         }
     }
@@ -95,7 +101,7 @@ impl OwnOp for OwnKeyedOp {
 pub enum KeyedDone {
     /// The updates were applied, or some of them.
     Updated(Updated),
-    /// The map was as the operation would have it: the seal is as high, or higher.
+    /// The map was as the operation would have it: the seal is as high or higher, or it exists.
     Unchanged,
 }
 
@@ -144,6 +150,11 @@ impl Commit {
     /// Raises the seal of a map.
     pub fn seal_map(self, map: &str, version: impl Into<LogicalTime>) -> Self {
         self.with_op(OwnKeyedOp::Seal(map.to_owned(), version.into()))
+    }
+
+    /// Creates a map with a policy, unless it exists with it.
+    pub fn create_map(self, map: &str, policy: Policy) -> Self {
+        self.with_op(OwnKeyedOp::Create(map.to_owned(), policy))
     }
 
     /// Deletes a map with all that it holds.

@@ -24,7 +24,8 @@ use node::pending::Pending;
 
 pub use commit::KeyedDone;
 pub use contract::keyed::{
-    InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, UpdateOutcome, Updated, shown_key,
+    InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated,
+    shown_key,
 };
 pub use operator::{Operator, OwnedPartition, Partition, check_operator};
 pub use overview::KeyedOverview;
@@ -130,11 +131,28 @@ impl Maps {
     /// Says that the source has finished up to a version: nothing at or below it is applied any more, and versions of deleted
     /// keys that it passes are forgotten. A lower seal changes nothing.
     pub fn seal(&self, map: &str, version: impl Into<contract::keyed::LogicalTime>) -> Result<(), Error> {
-        self.propose(map, KeyedAct::Seal(version.into()), |answer| match outcome(answer)? {
-            (_, OpOutcome::Written(_) | OpOutcome::Existing(_)) => Ok(()),
-            other => Err(unexpected_answer("a seal", &other)),
-        })
-        .wait()
+        self.propose(map, KeyedAct::Seal(version.into()), done).wait()
+    }
+
+    /// Creates a map with a policy, unless it exists with it. Maps that are created by their first update are monotonic.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::{MapUpdates, Merge, Policy};
+    /// let maps = house.maps();
+    /// maps.create("balances", Policy::Ordered)?;
+    /// // They come out of order, and twice; each counts once, in the order of versions, when the source has sealed them.
+    /// let updates = MapUpdates::new().merge_at(b"ann", Merge::Max, 5, 2).merge_at(b"ann", Merge::Add, 3, 1);
+    /// maps.update("balances", &updates)?;
+    /// maps.update("balances", &updates)?;
+    /// assert_eq!(maps.get("balances", b"ann")?, None);
+    /// maps.seal("balances", 2)?;
+    /// assert_eq!(maps.get("balances", b"ann")?.map(|found| found.value), Some(5.into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create(&self, map: &str, policy: Policy) -> Result<(), Error> {
+        self.propose(map, KeyedAct::Create(policy), done).wait()
     }
 
     /// Deletes a map with all that it holds, its input positions and the number of its last commit included. Returns whether
@@ -165,6 +183,13 @@ impl Maps {
             names::check_group(group)?;
         }
         Ok(names::check_map(map)?)
+    }
+}
+
+fn done(answer: Answer) -> Result<(), Error> {
+    match outcome(answer)? {
+        (_, OpOutcome::Written(_) | OpOutcome::Existing(_)) => Ok(()),
+        other => Err(unexpected_answer("a change of a map", &other)),
     }
 }
 

@@ -54,6 +54,12 @@ impl<'partition> PartitionCommit<'partition> {
         self
     }
 
+    /// Merges an integer into a key with a version, in an ordered partition.
+    pub fn merge_at(mut self, key: &[u8], merge: Merge, operand: i64, version: impl Into<LogicalTime>) -> Self {
+        self.map.updates.add_merge_at(key, merge, operand, version.into());
+        self
+    }
+
     /// Removes a merged key.
     pub fn remove(mut self, key: &[u8]) -> Self {
         self.map.updates.remove(key);

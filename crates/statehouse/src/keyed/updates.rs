@@ -33,6 +33,12 @@ impl MapUpdates {
         self
     }
 
+    /// Merges an integer into a key with a version, in an ordered map.
+    pub fn merge_at(mut self, key: &[u8], merge: Merge, operand: i64, version: impl Into<LogicalTime>) -> Self {
+        self.add_merge_at(key, merge, operand, version.into());
+        self
+    }
+
     /// [`put`](Self::put), in a loop.
     pub fn add_put(&mut self, key: &[u8], value: &Value, version: LogicalTime) {
         self.check_key(key);
@@ -43,6 +49,12 @@ impl MapUpdates {
     pub fn add_delete(&mut self, key: &[u8], version: LogicalTime) {
         self.check_key(key);
         self.writer.delete(key, version);
+    }
+
+    /// [`merge_at`](Self::merge_at), in a loop.
+    pub fn add_merge_at(&mut self, key: &[u8], merge: Merge, operand: i64, version: LogicalTime) {
+        self.check_key(key);
+        self.writer.merge_at(key, merge, operand, version);
     }
 
     /// How many there are.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kernel::{CellAct, KeyedAct, Op, RecordAct, RunAct, Send, Target};
 use statehouse::guards::GroupGuard;
-use statehouse::keyed::{MapCommit, MapUpdates, Merge};
+use statehouse::keyed::{MapCommit, MapUpdates, Merge, Policy};
 use statehouse::publish::MemoryBroker;
 use statehouse::records::{ClaimOptions, Claimed, Put, Ttl};
 use statehouse::runs::{AppendOptions, NewEvent};
@@ -61,6 +61,7 @@ words! {
     Op::Map(_, KeyedAct::Update(_)) => "update map",
     Op::Map(_, KeyedAct::Commit(_)) => "number",
     Op::Map(_, KeyedAct::Seal(_)) => "seal",
+    Op::Map(_, KeyedAct::Create(_)) => "create map",
     Op::Map(_, KeyedAct::Delete) => "delete map",
 }
 
@@ -291,6 +292,10 @@ const CASES: &[Case] = &[
     }),
     case!("seal", NOTHING, Never, |_, group, thing| group.maps().seal(thing, 1)),
     case!("seal", A_MAP, Never, |_, group, thing| group.commit().seal_map(thing, 1).run().map(drop)),
+    case!("create map", NOTHING, Never, |_, group, thing| group.maps().create(thing, Policy::Ordered)),
+    case!("create map", NOTHING, Never, |_, group, thing| {
+        group.commit().create_map(thing, Policy::Ordered).run().map(drop)
+    }),
     case!("delete map", A_MAP, Never, |_, group, thing| group.maps().delete_map(thing).map(drop)),
     case!("delete map", A_MAP, Never, |_, group, thing| group.commit().delete_map(thing).run().map(drop)),
     case!("machine", NOTHING, Never, |_, group, _| {

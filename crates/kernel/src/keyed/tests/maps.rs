@@ -73,9 +73,9 @@ fn only_the_owner_of_a_guarded_group_updates_a_map_there() {
     let refused = "group \"g\" is guarded: a write must carry the fence of the attempt that holds it, and nobody holds it; \
                    claim it first, or force the write [SH-4003]";
     check(
-        "guard g open m; update g/m k=a@1; number g/m 1 k+1; seal g/m 1; delete map g/m; in g force: update m k=a@1; \
+        "guard g open m; update g/m k=a@1; number g/m 1 k+1; seal g/m 1; delete map g/m; create g/m ordered; in g force: update m k=a@1; \
          in g force: delete map m",
-        &format!("{refused}; {refused}; {refused}; {refused}; m ok; m v7"),
+        &format!("{refused}; {refused}; {refused}; {refused}; {refused}; m ok; m v8"),
     );
 }
 

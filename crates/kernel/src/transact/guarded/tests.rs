@@ -29,6 +29,7 @@ const OPERATIONS: &[(&str, &str, &str, ForAnybody)] = &[
     ("update map", "", "update % k=a@1", ForAnybody::Never),
     ("number", "", "number % 1 k+1 topic:4", ForAnybody::Never),
     ("seal", "", "seal % 7", ForAnybody::Never),
+    ("create", "", "create % ordered", ForAnybody::Never),
     ("delete map", "update % k=a@1", "delete map %", ForAnybody::Never),
 ];
 
