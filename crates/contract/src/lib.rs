@@ -81,7 +81,7 @@ pub use cells::{
 };
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
-pub use keyed::KeyedRejection;
+pub use keyed::{KeyedRejection, UpdateOutcome, Updated};
 pub use limits::Limits;
 pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};

@@ -2,12 +2,11 @@
 
 pub(crate) mod rejection;
 
-use contract::Rejection;
-use contract::keyed::Updated;
+use contract::{Rejection, Updated};
 use kv::{DecodeError, Reader, Writer};
 use session::Stamp;
 
-use crate::keyed::outcome;
+use crate::{decode_updated, encode_updated};
 use rejection::{decode_rejection, encode_rejection};
 
 /// The answer to a command.
@@ -134,7 +133,7 @@ impl Answer {
                         OpOutcome::Sent => writer.u8(9),
                         OpOutcome::Hosted(answer) => writer.u8(10).bytes(answer),
                         OpOutcome::Unfinished => writer.u8(12),
-                        OpOutcome::Updated(updated) => outcome::encode(writer.u8(20), updated),
+                        OpOutcome::Updated(updated) => encode_updated(writer.u8(20), updated),
                         OpOutcome::Appended { seq, idempotent, payload_mismatch } => {
                             writer.u8(11).u64(*seq).bool(*idempotent).bool(*payload_mismatch)
                         }
@@ -170,7 +169,7 @@ impl Answer {
                             payload_mismatch: reader.bool()?,
                         },
                         12 => OpOutcome::Unfinished,
-                        20 => OpOutcome::Updated(outcome::decode(&mut reader)?),
+                        20 => OpOutcome::Updated(decode_updated(&mut reader)?),
                         _ => {
                             return Err(DecodeError { what: "an outcome of an unknown kind" });
                         }

@@ -75,6 +75,7 @@ pub use counts::MessageCounts;
 pub use draft::Draft;
 pub use entry::{EntryHeader, EntryPlace};
 pub use kernel::{Effects, Kernel};
+pub(crate) use keyed::outcome::{decode_updated, encode_updated};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use outbox::MessageState;

@@ -2,8 +2,7 @@
 //!
 //! Keeps: K7 for them too: counts of a rejected command are dropped. Never: is stored, or decides anything.
 
-use contract::keyed::UpdateOutcome;
-use contract::{Reason, Subject};
+use contract::{Reason, Subject, UpdateOutcome};
 
 /// Reasons are numbered from 1.
 const REASONS: usize = 13;

@@ -10,10 +10,11 @@ use super::{Complaint, is_test, shipped_part};
 use crate::repository::Tree;
 
 /// The names of the contracts' folders and files, and the words that their types begin with.
-const CONTRACTS: [(&[&str], [&str; 2]); 3] = [
+const CONTRACTS: [(&[&str], [&str; 2]); 4] = [
     (&["cells", "cell"], ["Cells", "Cell"]),
     (&["records", "record"], ["Records", "Record"]),
     (&["runs", "run"], ["Runs", "Run"]),
+    (&["keyed"], ["Keyed", "Maps"]),
 ];
 
 /// Imports from libraries whose types begin with the same words. A type that is given another name there names no contract.

@@ -9,7 +9,7 @@ const DUPLICATE: u8 = 1;
 const STALE: u8 = 2;
 const VERSION_CONFLICT: u8 = 3;
 
-pub(crate) fn encode<'writer>(writer: &'writer mut Writer, updated: &Updated) -> &'writer mut Writer {
+pub(crate) fn encode_updated<'writer>(writer: &'writer mut Writer, updated: &Updated) -> &'writer mut Writer {
     writer.varint(updated.count() as u64).varint(updated.others().len() as u64);
     for (place, outcome) in updated.others() {
         writer.varint(u64::from(*place));
@@ -23,7 +23,7 @@ pub(crate) fn encode<'writer>(writer: &'writer mut Writer, updated: &Updated) ->
     writer
 }
 
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Updated, DecodeError> {
+pub(crate) fn decode_updated(reader: &mut Reader<'_>) -> Result<Updated, DecodeError> {
     let unlikely = DecodeError { what: "outcomes of updates that cannot be" };
     let small = |number: u64| u32::try_from(number).map_err(|_| unlikely);
     let count = small(reader.varint()?)?;
@@ -60,13 +60,13 @@ mod tests {
             (3, UpdateOutcome::VersionConflict),
         ];
         let (updated, mut writer) = (Updated::new(4, others), Writer::new());
-        encode(&mut writer, &updated);
+        encode_updated(&mut writer, &updated);
         let bytes = [4, 3, 0, 1, 2, 2, 1, 0xac, 2, 3, 3];
         assert_eq!(writer.as_slice(), bytes);
-        assert_eq!(decode(&mut Reader::new(&bytes)), Ok(updated));
+        assert_eq!(decode_updated(&mut Reader::new(&bytes)), Ok(updated));
         let wrong: [&[u8]; 4] = [&[1, 1, 1, 1], &[2, 2, 1, 1, 0, 1], &[1, 1, 0, 0], &[1, 2, 0, 1]];
         for bytes in wrong {
-            assert!(decode(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
+            assert!(decode_updated(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
         }
     }
 }

@@ -163,3 +163,25 @@ impl MapCommit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_updates_and_positions_fit_into_a_commit_as_the_limits_allow() {
+        let refused = |error: Error| error.to_string();
+        let mut updates = MapUpdates::new();
+        (0..KEYED_UPDATES_MAX).for_each(|_| updates.add_delete(b"k", LogicalTime::from(1)));
+        updates.check().expect("as many as fit");
+        updates.add_delete(b"k", LogicalTime::from(1));
+        let error = refused(updates.check().unwrap_err());
+        assert!(error.contains("10001 exceeds keyed_updates_max = 10000"), "{error}");
+        let mut commit = MapCommit::numbered(1);
+        (0..KEYED_POSITIONS_MAX).for_each(|place| commit.add_position(place.to_string(), 1));
+        commit.check().expect("as many as fit");
+        commit.add_position("one more".to_owned(), 1);
+        let error = refused(commit.check().unwrap_err());
+        assert!(error.contains("1001 exceeds keyed_positions_max = 1000"), "{error}");
+    }
+}
