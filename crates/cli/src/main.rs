@@ -26,6 +26,7 @@ mod following;
 mod given;
 mod group;
 mod guard;
+mod letter;
 mod log;
 mod next;
 mod output;
@@ -109,6 +110,7 @@ enum Command {
     Branch(branch::Branch),
     Group(group::Group),
     Guard(guard::Guard),
+    Letter(letter::Letter),
     Space(spaces::Space),
     Ctx(ctx::Ctx),
     Why(why::Why),
@@ -177,6 +179,7 @@ impl Command {
             Command::Branch(branch) => branch.run(output),
             Command::Group(group) => group.run(output),
             Command::Guard(guard) => guard.run(output),
+            Command::Letter(letter) => letter.run(output),
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),

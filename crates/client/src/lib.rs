@@ -38,6 +38,7 @@ mod client;
 mod error;
 pub mod events;
 pub mod groups;
+mod letters;
 pub mod operations;
 pub mod records;
 mod reply;

@@ -77,12 +77,14 @@ pub enum Reason {
     Exhausted = 8,
     /// The message was applied in its target.
     Delivered = 9,
-    /// The target refused the message, which was dropped.
+    /// The target refused the message, which became a dead letter.
     Refused = 10,
     /// The session that held it, or that it was tied to, has ended.
     SessionEnded = 11,
     /// Its attempt failed, and another will follow.
     Failed = 12,
+    /// The message was refused and not kept, or its dead letter was dropped: by a command, or because its time was over.
+    Dropped = 13,
 }
 
 impl Reason {
@@ -100,6 +102,7 @@ impl Reason {
         Self::Refused,
         Self::SessionEnded,
         Self::Failed,
+        Self::Dropped,
     ];
 
     /// The stored number.

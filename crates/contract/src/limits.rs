@@ -68,6 +68,12 @@ pub const KEYED_SEALED_MAX: usize = 10_000;
 /// Input positions in one commit of keyed state.
 pub const KEYED_POSITIONS_MAX: usize = 1_000;
 
+/// Messages that were refused and are kept in a shard. One more is dropped.
+pub const DEAD_LETTERS_MAX: u32 = 100_000;
+
+/// How long a message that was refused is kept: a week.
+pub const DEAD_LETTER_AGE_US: u64 = 7 * 24 * 3_600 * 1_000_000;
+
 /// Guards of one space.
 pub const GUARDS_MAX: usize = 256;
 

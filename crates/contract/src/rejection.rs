@@ -98,6 +98,14 @@ macro_rules! rejection {
                 /// The prefix.
                 prefix: String,
             },
+            /// The group has no dead letter of this number: it was sent again or dropped, its time is over, or it never was.
+            #[error("group {group:?} has no dead letter {number} [SH-1023]")]
+            NoSuchDeadLetter {
+                /// The group.
+                group: String,
+                /// The number.
+                number: u64,
+            },
             /// An interactive transaction took too long, or its store was closed under it.
             #[error("the transaction was lost: {reason}; start it again [SH-1011]")]
             TransactionLost {
@@ -161,6 +169,7 @@ macro_rules! rejection {
                     Rejection::NotHere { .. } => Facts::retryable("SH-1020", Class::NotYet),
                     Rejection::Unfenced { .. } => Facts::of("SH-4003", Class::Conflict),
                     Rejection::NoSuchGuard { .. } => Facts::of("SH-1022", Class::NotFound),
+                    Rejection::NoSuchDeadLetter { .. } => Facts::of("SH-1023", Class::NotFound),
                     Rejection::TransactionLost { .. } => Facts::retryable("SH-1011", Class::Gone),
                     Rejection::TransactionState { .. } => Facts::of("SH-1012", Class::Conflict),
                     Rejection::InvalidDeclaration { .. } => Facts::of("SH-1018", Class::Invalid),
@@ -187,6 +196,7 @@ macro_rules! rejection {
                         members!["what" => what, "name" => name, "holder" => holder, "until" => until_ms]
                     }
                     Rejection::NoSuchGuard { prefix } => members!["prefix" => prefix],
+                    Rejection::NoSuchDeadLetter { group, number } => members!["group" => group, "number" => number],
                     Rejection::TransactionLost { reason } | Rejection::TransactionState { reason } => {
                         members!["reason" => reason]
                     }

@@ -3,7 +3,7 @@
 //!
 //! Touches: the `Counts`, `RunCounts` and `MessageCounts` rows of the shard.
 
-use kv::{Key, Reader, Staging, Writer};
+use kv::{DecodeError, Key, Reader, Staging, Writer};
 use session::Halt;
 
 use crate::contracts::with_contracts;
@@ -12,6 +12,8 @@ use crate::outbox::MessageState;
 
 const FORMAT: u8 = 1;
 const MESSAGES_FORMAT: u8 = 2;
+/// With dead letters.
+const DEAD_LETTERS_FORMAT: u8 = 3;
 
 /// A contract whose things are counted, or are not.
 pub(crate) trait Counting {
@@ -93,10 +95,12 @@ pub struct MessageCounts {
     pub publish: i64,
     /// For the shard of their group, which is another one.
     pub outgoing: i64,
+    /// For somebody who sends them again: their group refused them.
+    pub dead: i64,
 }
 
 impl MessageCounts {
-    /// All that wait.
+    /// All that wait to be delivered.
     pub(crate) fn total(self) -> i64 {
         self.due + self.publish + self.outgoing
     }
@@ -117,7 +121,12 @@ impl MessageCounts {
     }
 
     fn plus(self, by: Self) -> Self {
-        Self { due: self.due + by.due, publish: self.publish + by.publish, outgoing: self.outgoing + by.outgoing }
+        Self {
+            due: self.due + by.due,
+            publish: self.publish + by.publish,
+            outgoing: self.outgoing + by.outgoing,
+            dead: self.dead + by.dead,
+        }
     }
 }
 
@@ -176,22 +185,32 @@ pub(crate) fn add_messages(state: &mut Staging, keys: &Keys, by: MessageCounts) 
     };
     let before = row.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))?;
     let after = before.plus(by);
-    if after.due < 0 || after.publish < 0 || after.outgoing < 0 {
+    if [after.due, after.publish, after.outgoing, after.dead].iter().any(|count| *count < 0) {
         return Err(Halt::Inconsistent(format!("R6: {before:?} messages wait, and {by:?} more")));
     }
     state.put_encoded(key, |writer| encode_messages(writer, after));
     Ok(())
 }
 
-fn encode_messages(writer: &mut Writer, counts: MessageCounts) {
-    writer.u8(MESSAGES_FORMAT).i64(counts.due).i64(counts.publish).i64(counts.outgoing);
+pub(crate) fn encode_messages(writer: &mut Writer, counts: MessageCounts) {
+    let MessageCounts { due, publish, outgoing, dead } = counts;
+    // Without dead letters, as it was before there were any.
+    writer.u8(if dead == 0 { MESSAGES_FORMAT } else { DEAD_LETTERS_FORMAT }).i64(due).i64(publish).i64(outgoing);
+    if dead != 0 {
+        writer.i64(dead);
+    }
 }
 
 pub(crate) fn decode_messages(row: &[u8]) -> Result<MessageCounts, Halt> {
     let read = || {
         let mut reader = Reader::new(row);
-        reader.format(MESSAGES_FORMAT)?;
-        let counts = MessageCounts { due: reader.i64()?, publish: reader.i64()?, outgoing: reader.i64()? };
+        let has_dead = match reader.u8()? {
+            MESSAGES_FORMAT => false,
+            DEAD_LETTERS_FORMAT => true,
+            _ => return Err(DecodeError { what: "an unknown format" }),
+        };
+        let (due, publish, outgoing) = (reader.i64()?, reader.i64()?, reader.i64()?);
+        let counts = MessageCounts { due, publish, outgoing, dead: if has_dead { reader.i64()? } else { 0 } };
         reader.end().map(|()| counts)
     };
     read().map_err(|error| Halt::Undecodable { what: "the number of messages", error })
@@ -204,12 +223,16 @@ mod tests {
     /// Part of the stored format; `docs/formats/records.md`.
     #[test]
     fn golden_number_of_messages() {
-        let counts = MessageCounts { due: 1, publish: 258, outgoing: 3 };
-        let mut writer = Writer::new();
-        encode_messages(&mut writer, counts);
-        let numbers = [[1, 0, 0, 0, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0, 0]];
-        assert_eq!(writer.as_slice(), [&[2][..], &numbers.concat()].concat());
-        assert_eq!(decode_messages(writer.as_slice()).expect("counts"), counts);
+        let numbers = [[1, 0, 0, 0, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0, 0]].concat();
+        for (dead, bytes) in
+            [(0, [&[2][..], &numbers].concat()), (4, [&[3][..], &numbers, &[4, 0, 0, 0, 0, 0, 0, 0]].concat())]
+        {
+            let counts = MessageCounts { due: 1, publish: 258, outgoing: 3, dead };
+            let mut writer = Writer::new();
+            encode_messages(&mut writer, counts);
+            assert_eq!(writer.as_slice(), bytes);
+            assert_eq!(decode_messages(writer.as_slice()).expect("counts"), counts);
+        }
         assert!(decode_messages(&[1; 17]).is_err(), "an earlier format is refused");
     }
 }

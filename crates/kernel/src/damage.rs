@@ -42,6 +42,11 @@ impl Applying<'_> {
 
 /// The answer to a command that needs a damaged range.
 pub(crate) fn refused(damaged: &DamagedRange, catalogue: &Catalogue) -> Answer {
+    Answer::Rejected(refusal(damaged, catalogue))
+}
+
+/// Why a command that needs a damaged range is refused.
+pub(crate) fn refusal(damaged: &DamagedRange, catalogue: &Catalogue) -> Rejection {
     let (from, to) = describe_range(&damaged.range, catalogue);
-    Answer::Rejected(Rejection::Damaged { from, to })
+    Rejection::Damaged { from, to }
 }

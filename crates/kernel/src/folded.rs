@@ -84,6 +84,11 @@ impl Folded {
         self.publishes |= state == MessageState::Publish && by > 0;
     }
 
+    /// Notes that messages become dead letters, or are none any longer.
+    pub(crate) fn count_dead_letters(&mut self, by: i64) {
+        self.messages.dead += by;
+    }
+
     /// By how much the number of messages has changed in this entry.
     pub(crate) fn messages(&self) -> MessageCounts {
         self.messages

@@ -28,9 +28,10 @@ fn body_of(op: Op<'_>) -> Vec<u8> {
 #[test]
 fn no_row_is_of_a_kind_that_is_kept() {
     for (kind, words) in crate::keys::Kind::WORDS {
-        assert!(!KINDS.contains(&(kind as u8)), "{words}");
+        assert!(!KINDS.contains(&(kind as u8)) || kind == crate::keys::Kind::DeadLetter, "{words}");
     }
-    for what in DUE {
+    // A dead letter whose time is over has one since level 3.
+    for what in DUE.filter(|what| *what != 0x12) {
         assert!(DueOf::ALL.iter().all(|of| *of as u8 != what));
         let mut suffix = Keys::due_suffix(3, DueOf::Expiry, &THING).to_vec();
         assert!(read_due_suffix(&suffix).is_some());

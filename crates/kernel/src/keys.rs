@@ -100,6 +100,8 @@ pub enum Kind {
     KeyedAnswer = 0x1e,
     /// An update of an ordered map that waits for the seal, by its version.
     KeyedWaiting = 0x1f,
+    /// A message that a group of the bucket refused.
+    DeadLetter = 0x22,
 }
 
 impl Kind {
@@ -107,7 +109,7 @@ impl Kind {
     const COPIED: [Kind; 4] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers, Kind::Received];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 28] = [
+    pub(crate) const WORDS: [(Kind, &str); 29] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -136,10 +138,11 @@ impl Kind {
         (Kind::KeyedDeleted, "deleted keys of map"),
         (Kind::KeyedAnswer, "the last answer of map"),
         (Kind::KeyedWaiting, "waiting updates of map"),
+        (Kind::DeadLetter, "dead letters"),
     ];
 
     /// Those whose keys have neither a space nor a branch.
-    const WITHOUT_SPACE: [Kind; 8] = [
+    const WITHOUT_SPACE: [Kind; 9] = [
         Kind::DueWall,
         Kind::DueCluster,
         Kind::Publish,
@@ -148,6 +151,7 @@ impl Kind {
         Kind::MessageNumbers,
         Kind::Received,
         Kind::Outgoing,
+        Kind::DeadLetter,
     ];
 
     /// Those of a space whose keys do not begin with the group and the name of a thing.

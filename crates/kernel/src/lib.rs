@@ -79,7 +79,7 @@ pub(crate) use keyed::outcome::{decode_updated, encode_updated};
 pub use keys::Keys;
 pub use machine::NextDue;
 pub use outbox::MessageState;
-pub use outbox::command::{Deliver, Delivered, Send, Target};
+pub use outbox::command::{DeadLetterAct, DeadLetterCommand, Deliver, Delivered, Send, Target};
 pub use place::{BucketRange, Buckets};
 pub use records::command::TtlArgument;
 pub use records::trim::RecordTrim;
@@ -95,6 +95,9 @@ pub const LEVEL: u32 = LEVEL_OF_KEYED;
 /// From this level on groups can be guarded, types can be without an end, and a claim by name of a held record has a
 /// refusal of its own.
 pub(crate) const LEVEL_OF_GUARDS: u32 = 2;
+
+/// From this level on a message that is refused becomes a dead letter.
+pub(crate) const LEVEL_OF_DEAD_LETTERS: u32 = 3;
 
 /// From this level on there is keyed state.
 pub(crate) const LEVEL_OF_KEYED: u32 = 3;

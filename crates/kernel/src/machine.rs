@@ -15,7 +15,7 @@ use crate::folded::Folded;
 use crate::keys::Keys;
 use crate::keys::due::{DueClock, read_due_suffix};
 use crate::keys::readable::describe_range;
-use crate::outbox::{receive, send};
+use crate::outbox::{dead_letters, receive, send};
 use crate::records::claims;
 use crate::schedule::tick;
 use crate::schedule::windows::Windows;
@@ -215,6 +215,7 @@ impl Contracts {
             Body::Delivered(delivered) => {
                 receive::delivered(&mut applying, &delivered)?.map_or_else(Answer::Rejected, |()| done(Vec::new()))
             }
+            Body::DeadLetter(letter) => dead_letters::command(&mut applying, &letter)?,
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };
         let execution = match &answer {

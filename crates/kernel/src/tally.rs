@@ -5,7 +5,7 @@
 use contract::{Reason, Subject, UpdateOutcome};
 
 /// Reasons are numbered from 1.
-const REASONS: usize = 13;
+const REASONS: usize = 14;
 
 /// The totals of one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -56,6 +56,8 @@ pub struct Counters {
     pub messages_delivered: u64,
     /// Messages that their groups refused.
     pub messages_refused: u64,
+    /// Messages that were refused and not kept, or dropped later.
+    pub messages_dropped: u64,
     /// Appends answered by an existing event.
     pub repeated_appends: u64,
     /// Requests of sessions that got the answer that they had got before.
@@ -96,6 +98,7 @@ pub struct Meters {
     session_ended: AtomicU64,
     delivered: AtomicU64,
     refused: AtomicU64,
+    dropped: AtomicU64,
     repeated_appends: AtomicU64,
     session_replays: AtomicU64,
     /// Locked once for an entry with claims or conflicts, and when somebody looks.
@@ -142,6 +145,7 @@ impl Meters {
             (&self.session_ended, Reason::SessionEnded),
             (&self.delivered, Reason::Delivered),
             (&self.refused, Reason::Refused),
+            (&self.dropped, Reason::Dropped),
         ];
         for (counter, reason) in of_reasons {
             add(counter, tally.changes(reason));
@@ -188,6 +192,7 @@ impl Meters {
             records_session_ended: get(&self.session_ended),
             messages_delivered: get(&self.delivered),
             messages_refused: get(&self.refused),
+            messages_dropped: get(&self.dropped),
             repeated_appends: get(&self.repeated_appends),
             session_replays: get(&self.session_replays),
             sessions_ended: EndedSessions::default(),

@@ -35,6 +35,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-1020", "the group is not in this shard", include_str!("../../../docs/errors/SH-1020.md")),
     ("SH-1021", "the record is held", include_str!("../../../docs/errors/SH-1021.md")),
     ("SH-1022", "no such guard", include_str!("../../../docs/errors/SH-1022.md")),
+    ("SH-1023", "no such dead letter", include_str!("../../../docs/errors/SH-1023.md")),
     ("SH-1030", "malformed request", include_str!("../../../docs/errors/SH-1030.md")),
     ("SH-1031", "not found", include_str!("../../../docs/errors/SH-1031.md")),
     ("SH-1032", "no such route", include_str!("../../../docs/errors/SH-1032.md")),

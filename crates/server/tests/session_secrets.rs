@@ -100,6 +100,7 @@ fn body_of(route: &Route) -> Option<&'static str> {
         "records.claim" => r#"{"prefix":"jobs.","worker":"w","wait":"100ms"}"#,
         "groups.own" => r#"{"worker":"w","wait":"100ms"}"#,
         "groups.extend" | "groups.release" => r##"{"token":"jobs.1#1#hHISTORY"}"##,
+        "letters.retry" | "letters.drop" => r#"{"number":1}"#,
         "transactions.commit" => r#"{"do":[{"op":"cell.set","name":"t","value":1}]}"#,
         "runs.append" => r#"{"eventType":"A","idempotencyKey":"k"}"#,
         "runs.fork" => r#"{"as":"fork","at":1}"#,

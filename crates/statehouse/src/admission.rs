@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::{Error, Rejection};
 use kernel::command::MACHINE;
-use kernel::{Answer, Body, BranchId, Catalogue, Keys, SpaceId};
+use kernel::{Answer, Body, BranchId, Catalogue, DeadLetterCommand, Keys, SpaceId};
 use kv::View;
 use session::Envelope;
 
@@ -71,6 +71,13 @@ impl Scope {
                     return Pending::refused(error);
                 }
                 Some(Body::Transact(self.authority.added_to(transact.clone())))
+            }
+            Body::DeadLetter(letter) if !self.authority.is_none() => {
+                if let Err(error) = self.authority.check(self) {
+                    return Pending::refused(error);
+                }
+                let (fences, force) = (self.authority.fences(Some(letter.group)).collect(), self.authority.force);
+                Some(Body::DeadLetter(DeadLetterCommand { fences, force, ..letter.clone() }))
             }
             _ => None,
         };

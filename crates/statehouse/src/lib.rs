@@ -40,6 +40,7 @@ mod cells;
 mod changes;
 mod commit;
 pub mod counters;
+mod dead_letters;
 pub mod export;
 mod group;
 pub mod guards;
@@ -90,6 +91,7 @@ pub use contract::{CellRejection, KeyedRejection, RecordRejection, RunRejection,
 pub use contract::{facts, limits};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
+pub use dead_letters::{DeadLetter, DeadLetterCursor, DeadLetters, InvalidDeadLetterCursor};
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use journal::{Durations, JournalMeter, durations};

@@ -96,6 +96,8 @@ words! {
         SessionEnded = "session_ended",
         /// An attempt failed, and the record will be retried.
         Failed = "failed",
+        /// A message was refused and not kept, or dropped later.
+        Dropped = "dropped",
         /// Something newer than this release.
         Other = "other",
     }
@@ -116,6 +118,7 @@ impl From<Reason> for ReasonText {
             Reason::Refused => ReasonText::Refused,
             Reason::SessionEnded => ReasonText::SessionEnded,
             Reason::Failed => ReasonText::Failed,
+            Reason::Dropped => ReasonText::Dropped,
             _ => ReasonText::Other,
         }
     }

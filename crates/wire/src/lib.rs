@@ -19,6 +19,7 @@ pub mod changes;
 pub mod contracts;
 pub mod error;
 pub mod follow;
+pub mod letters;
 pub mod opaque;
 pub mod operations;
 pub mod owners;

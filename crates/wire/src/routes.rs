@@ -234,6 +234,9 @@ routes! {
     GROUPS_OWNER = Get Branch "/v1/groups/{group}/owner" "groups.owner";
     GROUPS_EXTEND = Post Branch numbered "/v1/groups/{group}/extend" "groups.extend";
     GROUPS_RELEASE = Post Branch numbered "/v1/groups/{group}/release" "groups.release";
+    LETTERS_LIST = Get Group "/v1/letters" "letters.list";
+    LETTERS_RETRY = Post Group numbered "/v1/letters/retry" "letters.retry";
+    LETTERS_DROP = Post Group numbered "/v1/letters/drop" "letters.drop";
     TRANSACTIONS_COMMIT = Post Branch numbered "/v1/groups/{group}/txn" "transactions.commit";
     RUNS_LIST = Get Group "/v1/runs" "runs.list";
     RUNS_EVENTS = Get Group "/v1/runs/{run}/events" "runs.events";

@@ -38,7 +38,7 @@ const EXISTING_KINDS: [&str; 3] = ["space", "branch", "run"];
 /// The kinds of things that can be guarded.
 const GUARDED_KINDS: [&str; 2] = ["group", "record"];
 
-pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
+pub(crate) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
     match rejection {
         Rejection::LimitExceeded { limit, max, got } => {
             let number = LIMIT_NAMES.iter().position(|name| name == limit).expect("the kernel's limits are listed");
@@ -80,6 +80,9 @@ pub(super) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         Rejection::NoSuchGuard { prefix } => {
             writer.u8(27).bytes(prefix.as_bytes());
         }
+        Rejection::NoSuchDeadLetter { group, number } => {
+            writer.u8(29).bytes(group.as_bytes()).u64(*number);
+        }
         of_contract => encode_of_contract(writer, of_contract),
     }
 }
@@ -118,7 +121,7 @@ macro_rules! of_contracts {
 
 with_contracts!(of_contracts);
 
-pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
+pub(crate) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
     let named = |names: &[&'static str], number: u8| {
         names.get(usize::from(number)).copied().ok_or(DecodeError { what: "a name of an unknown number" })
     };
@@ -144,6 +147,7 @@ pub(super) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
             until_ms: reader.optional_u64()?,
         },
         27 => Rejection::NoSuchGuard { prefix: reader.text()?.to_owned() },
+        29 => Rejection::NoSuchDeadLetter { group: reader.text()?.to_owned(), number: reader.u64()? },
         code => return decode_of_contract(code, reader),
     })
 }
@@ -154,9 +158,13 @@ mod tests {
 
     use super::*;
 
+    /// The codes of those that are about no contract.
+    const OF_NONE: [u8; 13] = [2, 5, 6, 7, 8, 9, 10, 16, 24, 25, 26, 27, 29];
+
     #[test]
     fn no_two_contracts_share_a_code() {
-        let mut codes = BTreeMap::new();
+        let mut codes: BTreeMap<u8, &str> = OF_NONE.into_iter().map(|code| (code, "none")).collect();
+        assert_eq!(codes.len(), OF_NONE.len());
         for (contract, of_contract) in CODES_OF_CONTRACTS {
             for code in *of_contract {
                 assert_eq!(codes.insert(*code, contract), None, "rejection {code} of {contract}");

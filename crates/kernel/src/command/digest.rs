@@ -30,7 +30,8 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
         | Body::Tick
         | Body::Published(_)
         | Body::Deliver(_)
-        | Body::Delivered(_) => {
+        | Body::Delivered(_)
+        | Body::DeadLetter(_) => {
             let mut digester = Digester::new("shard");
             digester.member("body", body);
             digester

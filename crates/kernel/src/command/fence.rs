@@ -21,7 +21,7 @@ pub struct Fence<'bytes> {
 ///
 /// # Panics
 /// If there are more than [`FENCES_MAX`].
-pub(super) fn encode(writer: &mut Writer, fences: &[Fence<'_>], force: bool) {
+pub(crate) fn encode(writer: &mut Writer, fences: &[Fence<'_>], force: bool) {
     assert!(fences.len() <= FENCES_MAX, "a command has at most {FENCES_MAX} fences");
     let count = u8::try_from(fences.len()).expect("few");
     writer.u8(if force { count | FORCE } else { count });
@@ -31,7 +31,7 @@ pub(super) fn encode(writer: &mut Writer, fences: &[Fence<'_>], force: bool) {
 }
 
 /// Reads what [`encode`] has written.
-pub(super) fn decode<'bytes>(reader: &mut Reader<'bytes>) -> Result<(Vec<Fence<'bytes>>, bool), DecodeError> {
+pub(crate) fn decode<'bytes>(reader: &mut Reader<'bytes>) -> Result<(Vec<Fence<'bytes>>, bool), DecodeError> {
     let first = reader.u8()?;
     let (count, force) = (usize::from(first & !FORCE), first & FORCE != 0);
     if count > FENCES_MAX {

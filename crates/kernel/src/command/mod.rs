@@ -15,7 +15,7 @@ pub use self::fence::Fence;
 pub use self::op::*;
 use self::trim_step::TrimStep;
 use crate::catalogue::CatalogueChange;
-use crate::outbox::command::{Deliver, Delivered, Target};
+use crate::outbox::command::{DeadLetterAct, DeadLetterCommand, Deliver, Delivered, Target};
 
 /// The number of the contracts' machine (1) and the version of its commands (1).
 pub const MACHINE: u32 = 0x0001_0001;
@@ -41,6 +41,8 @@ pub enum Body<'bytes> {
     Deliver(Deliver<'bytes>),
     /// Forgets messages that other shards have received.
     Delivered(Delivered),
+    /// Sends a dead letter again, or drops it.
+    DeadLetter(DeadLetterCommand<'bytes>),
 }
 
 /// Claims the first ready records of all queues whose names start with a prefix.
@@ -90,6 +92,7 @@ const CLAIM_NEXT: u8 = 6;
 const PUBLISHED: u8 = 7;
 const DELIVER: u8 = 8;
 const DELIVERED: u8 = 9;
+const DEAD_LETTER: u8 = 10;
 
 impl<'bytes> Body<'bytes> {
     /// Appends the body's bytes.
@@ -122,6 +125,7 @@ impl<'bytes> Body<'bytes> {
             }
             Body::Deliver(deliver) => deliver.encode(writer.u8(DELIVER)),
             Body::Delivered(delivered) => delivered.encode(writer.u8(DELIVERED)),
+            Body::DeadLetter(letter) => letter.encode(writer.u8(DEAD_LETTER)),
         }
     }
 
@@ -139,6 +143,8 @@ impl<'bytes> Body<'bytes> {
             },
             Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) => false,
             Body::Published(_) | Body::Delivered(_) => false,
+            // What the letter would write is not known here.
+            Body::DeadLetter(letter) => letter.act != DeadLetterAct::Drop,
         }
     }
 
@@ -175,6 +181,7 @@ impl<'bytes> Body<'bytes> {
             }
             DELIVER => Body::Deliver(Deliver::decode(&mut reader)?),
             DELIVERED => Body::Delivered(Delivered::decode(&mut reader)?),
+            DEAD_LETTER => Body::DeadLetter(DeadLetterCommand::decode(&mut reader)?),
             _ => {
                 return Err(DecodeError { what: "a command of an unknown kind" });
             }

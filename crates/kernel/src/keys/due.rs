@@ -35,6 +35,11 @@ pub enum Due {
     },
     /// An ended session's claims and records must be released.
     Session(u64),
+    /// The time of a dead letter is over.
+    DeadLetter {
+        /// Its number in its bucket.
+        number: u64,
+    },
 }
 
 macro_rules! due_of {
@@ -68,6 +73,7 @@ due_of! {
 
 pub(super) const SEND: u8 = 4;
 pub(super) const SESSION: u8 = 5;
+pub(super) const DEAD_LETTER: u8 = 0x12;
 
 impl Keys {
     /// All entries of one due index in a bucket.
@@ -99,6 +105,10 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
         let session = u64::from_be_bytes(*rest.first_chunk::<8>()?);
         return (rest.len() == 8).then_some((at_us, Due::Session(session)));
     }
+    if *what == DEAD_LETTER {
+        let number = u64::from_be_bytes(*rest.first_chunk::<8>()?);
+        return (rest.len() == 8).then_some((at_us, Due::DeadLetter { number }));
+    }
     let of = *DueOf::ALL.iter().find(|of| **of as u8 == *what)?;
     let (space, rest) = rest.split_first_chunk::<4>()?;
     let (branch, rest) = rest.split_first_chunk::<4>()?;
@@ -126,6 +136,7 @@ mod tests {
         }
         assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4)), Some((3, Due::Send { number: 4 })));
         assert_eq!(read_due_suffix(&Keys::due_session_suffix(3, 4)), Some((3, Due::Session(4))));
+        assert_eq!(read_due_suffix(&Keys::due_dead_letter_suffix(3, 4)), Some((3, Due::DeadLetter { number: 4 })));
     }
 
     /// Part of the stored format; `docs/formats/keys.md`.
@@ -145,6 +156,10 @@ mod tests {
         }
         assert_eq!(hex(&Keys::due_send_suffix(258, 3)), "0000000000000102".to_owned() + "04" + "0000000000000003");
         assert_eq!(hex(&Keys::due_session_suffix(258, 3)), "0000000000000102".to_owned() + "05" + "0000000000000003");
+        assert_eq!(
+            hex(&Keys::due_dead_letter_suffix(258, 3)),
+            "0000000000000102".to_owned() + "12" + "0000000000000003"
+        );
         assert_eq!(
             hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),
             "00000001000509".to_owned() + "0000000000000102" + "03" + "0000000100000002" + "0068690000"

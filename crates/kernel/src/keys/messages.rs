@@ -2,7 +2,7 @@
 
 use kv::{Key, KeyRange};
 
-use super::due::SEND;
+use super::due::{DEAD_LETTER, SEND};
 use super::{GENERATION_BYTES, Keys, Kind};
 
 impl Keys {
@@ -12,6 +12,26 @@ impl Keys {
         key.push(SEND);
         key.extend_from_slice(&number.to_be_bytes());
         key
+    }
+
+    /// The key after [`due_prefix`](Self::due_prefix) for the end of a dead letter.
+    pub fn due_dead_letter_suffix(at_us: u64, number: u64) -> Key {
+        let mut key = Key::from(at_us.to_be_bytes());
+        key.push(DEAD_LETTER);
+        key.extend_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    /// A message that a group of this bucket refused.
+    pub fn dead_letter(&self, bucket: u16, number: u64) -> Key {
+        let mut key = self.dead_letter_prefix(bucket);
+        key.extend_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    /// All messages that groups of a bucket refused.
+    pub fn dead_letter_prefix(&self, bucket: u16) -> Key {
+        self.bucket_prefix(Kind::DeadLetter, bucket)
     }
 
     /// A message that waits to be published.
@@ -64,6 +84,11 @@ pub fn read_publish_key(key: &[u8]) -> Option<(u16, u64)> {
 /// The bucket and the number of a message from its key among those that wait for other shards.
 pub fn read_outgoing_key(key: &[u8]) -> Option<(u16, u64)> {
     read_numbered_key(Kind::Outgoing, key)
+}
+
+/// The bucket and the number of a dead letter from its key.
+pub fn read_dead_letter_key(key: &[u8]) -> Option<(u16, u64)> {
+    read_numbered_key(Kind::DeadLetter, key)
 }
 
 /// The bucket that has received messages, and the one that has sent them.

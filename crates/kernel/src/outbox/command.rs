@@ -4,6 +4,7 @@ use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
 use super::Stored;
+use crate::command::fence::{self, Fence};
 
 /// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +85,58 @@ impl<'bytes> Deliver<'bytes> {
     pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
         let (source_bucket, number) = (reader.u16()?, reader.u64()?);
         Ok(Self { source_bucket, number, message: Stored::read(reader.bytes()?)? })
+    }
+}
+
+/// Something to be done with a message that its group refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterCommand<'bytes> {
+    /// The space of the group.
+    pub space: u32,
+    /// Its branch.
+    pub branch: u32,
+    /// The group that refused it.
+    pub group: &'bytes str,
+    /// The attempts that it belongs to. The letters of a guarded group are its owner's.
+    pub fences: Vec<Fence<'bytes>>,
+    /// Whether it may do what only the owner of the group may.
+    pub force: bool,
+    /// The number of the letter.
+    pub number: u64,
+    /// What is to be done.
+    pub act: DeadLetterAct,
+}
+
+/// What can be done with a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadLetterAct {
+    /// It is applied again, with its own conditions and fences besides those of the command.
+    Retry,
+    /// It is forgotten.
+    Drop,
+}
+
+impl<'bytes> DeadLetterCommand<'bytes> {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        let Self { space, branch, group, fences, force, number, act } = self;
+        writer.u32(*space).u32(*branch).bytes(group.as_bytes());
+        fence::encode(writer, fences, *force);
+        writer.u64(*number).u8(match act {
+            DeadLetterAct::Retry => 1,
+            DeadLetterAct::Drop => 2,
+        });
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'bytes>) -> Result<Self, DecodeError> {
+        let (space, branch, group) = (reader.u32()?, reader.u32()?, reader.text()?);
+        let (fences, force) = fence::decode(reader)?;
+        let number = reader.u64()?;
+        let act = match reader.u8()? {
+            1 => DeadLetterAct::Retry,
+            2 => DeadLetterAct::Drop,
+            _ => return Err(DecodeError { what: "something unknown to be done with a dead letter" }),
+        };
+        Ok(Self { space, branch, group, fences, force, number, act })
     }
 }
 

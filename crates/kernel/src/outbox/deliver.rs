@@ -1,17 +1,19 @@
 //! Delivering: what is due is applied in its group, waits for another shard, or may be published.
 
 use contract::Rejection;
+use kv::DamagedRange;
 use session::Halt;
 
-use super::{MessageState, Stored};
+use super::{MessageState, Stored, dead_letters};
 use crate::changes::{Noted, Reason, Subject};
 use crate::command::{Body, Transact};
 use crate::context::Applying;
+use crate::damage;
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::outbox::command::Target;
 use crate::outbox::send::put_waiting;
-use crate::transact;
+use crate::transact::{self, Transacted};
 
 /// A message is due: applies its transaction, or releases it to whoever takes it from here.
 pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
@@ -41,21 +43,43 @@ pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, numb
     Ok(())
 }
 
-/// A message that is due will be dropped: it is not counted any longer, unless it was delivered before the damage was met.
-pub(crate) fn forget_waiting(applying: &mut Applying<'_>, bucket: u16, at_us: u64, number: u64) -> Result<(), Halt> {
+/// A message that is due needs something damaged: it no longer waits, and becomes a dead letter if it can itself be read. One
+/// that was delivered before the damage was met is left alone.
+pub(crate) fn give_up(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    at_us: u64,
+    number: u64,
+    damaged: &DamagedRange,
+) -> Result<(), Halt> {
     let mut key = applying.keys.due_prefix(DueClock::Wall, bucket);
     key.extend_from_slice(&Keys::due_send_suffix(at_us, number));
-    let was_delivered = match applying.state.get(&key).map_err(Halt::from) {
+    let row = match applying.state.get(&key).map_err(Halt::from) {
         Err(halt) if halt.set_apart().is_none() => return Err(halt),
-        read => matches!(read, Ok(None)),
+        Ok(None) => return Ok(()),
+        read => read.ok().flatten(),
     };
-    if !was_delivered {
-        applying.folded.count_messages(MessageState::Due(at_us), -1);
-    }
+    applying.folded.count_messages(MessageState::Due(at_us), -1);
+    let Some(row) = row else { return Ok(()) };
+    let stored = Stored::decode(&row)?;
+    let Target::Transact(body) = stored.send.target else { return Ok(()) };
+    let Body::Transact(transact) = Body::decode(body)? else { return Ok(()) };
+    let refusal = damage::refusal(damaged, applying.catalogue);
+    let reason = match dead_letters::keep(applying, &stored, number, &transact, refusal) {
+        // Where it would be kept is damaged, too.
+        Err(halt) if halt.set_apart().is_some() => Reason::Dropped,
+        kept => kept_or_dropped(kept?),
+    };
+    note(applying, &stored, number, reason);
     Ok(())
 }
 
-/// Applies the transaction of a message, or nothing of it if it is refused. Either way the message was delivered.
+fn kept_or_dropped(is_kept: bool) -> Reason {
+    if is_kept { Reason::Refused } else { Reason::Dropped }
+}
+
+/// Applies the transaction of a message, or nothing of it if it is refused: then it becomes a dead letter. Either way the message
+/// was delivered.
 pub(super) fn execute(
     applying: &mut Applying<'_>,
     message: &Stored<'_>,
@@ -63,17 +87,34 @@ pub(super) fn execute(
     transact: &Transact<'_>,
 ) -> Result<(), Halt> {
     applying.savepoint();
+    let reason = match attempt(applying, message, transact)? {
+        Ok(_) => Reason::Delivered,
+        Err(refusal) => {
+            applying.undo();
+            kept_or_dropped(dead_letters::keep(applying, message, number, transact, refusal)?)
+        }
+    };
+    note(applying, message, number, reason);
+    Ok(())
+}
+
+/// Applies the transaction of a message, perhaps in part: who calls undoes it if it is refused.
+pub(super) fn attempt(
+    applying: &mut Applying<'_>,
+    message: &Stored<'_>,
+    transact: &Transact<'_>,
+) -> Result<Result<Transacted, Rejection>, Halt> {
     applying.delivers = true;
     applying.from_its_own_group = (message.space, message.branch) == (transact.space, transact.branch)
         && transact::group_of(transact) == Some(message.source);
     // How long it may be was checked when it was sent.
     let tried = transact::try_transact(applying, transact, 0);
     (applying.delivers, applying.from_its_own_group) = (false, false);
-    let refused = tried?.is_err();
-    if refused {
-        applying.undo();
-    }
-    let reason = if refused { Reason::Refused } else { Reason::Delivered };
+    tried
+}
+
+/// Notes in the change feed what became of a message.
+pub(super) fn note(applying: &mut Applying<'_>, message: &Stored<'_>, number: u64, reason: Reason) {
     let change = Noted {
         subject: Subject::Message,
         reason,
@@ -84,5 +125,4 @@ pub(super) fn execute(
         version: number,
     };
     applying.folded.changes.note(applying.call.commit, &change);
-    Ok(())
 }

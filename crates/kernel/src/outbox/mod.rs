@@ -9,11 +9,13 @@
 //!
 //! - [`numbers`]: the numbers that each bucket gives to its messages.
 //! - `receive`: messages from other shards.
+//! - [`dead_letters`]: messages that their group refused.
 //!
-//! Touches: `DueWall`, `Publish`, `Outgoing`, `Received` and `MessageNumbers` rows. Keeps: R6 (a message is delivered
+//! Touches: `DueWall`, `Publish`, `Outgoing`, `Received`, `DeadLetter` and `MessageNumbers` rows. Keeps: R6 (a message is delivered
 //! once, in order).
 
 pub mod command;
+pub mod dead_letters;
 pub(crate) mod deliver;
 pub mod numbers;
 pub(crate) mod receive;

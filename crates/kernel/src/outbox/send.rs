@@ -48,12 +48,16 @@ fn check_waiting(applying: &Applying<'_>) -> Result<Result<(), Rejection>, Halt>
     if applying.delivers {
         return Ok(Ok(()));
     }
-    let row = applying.state.get(&applying.keys.message_counts())?;
-    let before = row.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))?;
-    let waiting = before.total() + applying.folded.messages().total() + 1;
+    let waiting = counted_before(applying)?.total() + applying.folded.messages().total() + 1;
     let waiting = usize::try_from(waiting).map_err(|_| Halt::Inconsistent(format!("R6: {waiting} messages wait")))?;
     let max = applying.catalogue.limits.messages_waiting_max as usize;
     Ok(Rejection::check_limit("messages_waiting_max", max, waiting))
+}
+
+/// The numbers of messages before this entry.
+pub(super) fn counted_before(applying: &Applying<'_>) -> Result<MessageCounts, Halt> {
+    let row = applying.state.get(&applying.keys.message_counts())?;
+    row.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))
 }
 
 /// Refuses a message that could not be delivered, or that sends one: nobody would hear of it then.

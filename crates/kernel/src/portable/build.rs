@@ -17,6 +17,7 @@ use crate::contracts::with_contracts;
 use crate::keys::Keys;
 use crate::keys::due::DueClock;
 use crate::outbox::command::Target;
+use crate::outbox::dead_letters::{self, DeadLetter};
 use crate::outbox::send;
 use crate::outbox::{MessageState, Stored, numbers};
 use crate::sessions::owned;
@@ -105,6 +106,7 @@ impl<'store> Builder<'store> {
         match item {
             Item::Bucket(bucket) => shard.check_bucket(*bucket),
             Item::Message { state, number, message } => self.message(*state, *number, message),
+            Item::DeadLetter { number, letter } => self.dead_letter(*number, letter),
             Item::Received { bucket, source, last } => {
                 shard.check_bucket(*bucket)?;
                 shard.check_bucket(*source)?;
@@ -155,14 +157,35 @@ impl<'store> Builder<'store> {
         Ok(())
     }
 
+    fn bucket_of(&self, space: u32, group: &str) -> Result<u16, BuildError> {
+        let catalogue = &self.shard.contracts.catalogue;
+        Ok(catalogue.bucket_here(catalogue.space(space)?, group)?)
+    }
+
+    fn dead_letter(&mut self, number: u64, letter: &DeadLetter<'_>) -> Result<(), BuildError> {
+        let is_transact = |body| matches!(Body::decode(body), Ok(Body::Transact(_)));
+        if !matches!(letter.message.send.target, Target::Transact(body) if is_transact(body)) {
+            return Err(BuildError::Refused("the command of a dead letter is not a transaction".into()));
+        }
+        let bucket = self.bucket_of(letter.space, letter.group)?;
+        self.shard.contracts.catalogue.space(letter.space)?.live_branch(letter.branch)?;
+        let key = self.shard.keys.dead_letter(bucket, number);
+        self.shard.absent(&key, "a dead letter of", letter.group)?;
+        check_number_of(&letter.message, number)?;
+        self.shard.applying(|applying| {
+            applying.folded.numbers.raise(applying.state, &applying.keys, bucket, number)?;
+            dead_letters::put(applying, bucket, number, letter);
+            Ok(())
+        })
+    }
+
     fn message(&mut self, state: MessageState, number: u64, message: &Stored<'_>) -> Result<(), BuildError> {
         if let Target::Transact(body) = message.send.target
             && !matches!(Body::decode(body), Ok(Body::Transact(_)))
         {
             return Err(BuildError::Refused("the command of a message is not a transaction".into()));
         }
-        let catalogue = &self.shard.contracts.catalogue;
-        let bucket = catalogue.bucket_here(catalogue.space(message.space)?, message.source)?;
+        let bucket = self.bucket_of(message.space, message.source)?;
         let key = match state {
             MessageState::Publish => self.shard.keys.publish(bucket, number),
             MessageState::Outgoing => self.shard.keys.outgoing(bucket, number),
@@ -173,15 +196,19 @@ impl<'store> Builder<'store> {
             }
         };
         self.shard.absent(&key, "a message of", message.source)?;
-        if number == 0 {
-            return Err(BuildError::Refused(format!("a message of {:?} has the number 0", message.source)));
-        }
-        check_number(number)?;
+        check_number_of(message, number)?;
         self.shard.applying(|applying| {
             applying.folded.numbers.raise(applying.state, &applying.keys, bucket, number)?;
             send::put_waiting(applying, bucket, state, number, message);
             Ok(())
         })
+    }
+}
+
+fn check_number_of(message: &Stored<'_>, number: u64) -> Result<(), BuildError> {
+    match number {
+        0 => Err(BuildError::Refused(format!("a message of {:?} has the number 0", message.source))),
+        number => check_number(number),
     }
 }
 

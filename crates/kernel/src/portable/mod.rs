@@ -22,6 +22,7 @@ pub use new_shard::BuildError;
 pub use walk::walk;
 
 use crate::contracts::with_contracts;
+use crate::outbox::dead_letters::DeadLetter;
 use crate::outbox::{MessageState, Stored};
 
 macro_rules! items {
@@ -43,6 +44,13 @@ macro_rules! items {
                 number: u64,
                 /// The message.
                 message: Stored<'row>,
+            },
+            /// A message that its group refused.
+            DeadLetter {
+                /// Its number in the bucket of the group.
+                number: u64,
+                /// The letter.
+                letter: DeadLetter<'row>,
             },
             /// The last number that a bucket has given to a message, if no message has it or a higher one.
             MessageNumbers {

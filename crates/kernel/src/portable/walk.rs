@@ -16,9 +16,10 @@ use crate::catalogue::{BranchId, Catalogue, SpaceId};
 use crate::contracts::with_contracts;
 use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, DueOf, read_due_suffix};
-use crate::keys::messages::read_received_key;
+use crate::keys::messages::{read_dead_letter_key, read_received_key};
 use crate::keys::sessions::{Owned, read_hosted_key, read_owned_suffix};
 use crate::keys::things::OwnedId;
+use crate::outbox::dead_letters::DeadLetter;
 use crate::outbox::{MessageState, Stored, numbers};
 
 /// Passes every thing of a view, or of one space, to `take`. Deleted branches are left out. Returns the damaged ranges
@@ -53,6 +54,7 @@ fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E
     due(walk, bucket, &mut highest)?;
     released(walk, bucket, MessageState::Publish, &mut highest)?;
     released(walk, bucket, MessageState::Outgoing, &mut highest)?;
+    dead_letters(walk, bucket, &mut highest)?;
     message_numbers(walk, bucket, highest)?;
     received(walk, bucket)?;
     machine_states(walk, bucket)
@@ -100,7 +102,7 @@ fn due<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64)
         match due {
             Due::Send { number } => message(walk, MessageState::Due(at_us), number, row, highest),
             Due::Thing(of, id) if walk.is_live(&id) => due_things(walk, of, &id, at_us),
-            Due::Thing(..) | Due::Session(_) => Ok(()),
+            Due::Thing(..) | Due::Session(_) | Due::DeadLetter { .. } => Ok(()),
         }
     })
 }
@@ -119,6 +121,23 @@ fn released<E: From<Halt>>(
     walk.rows(&KeyRange::prefix(&prefix), |walk, key, row| {
         let number = last_number(key).filter(|_| key.len() == prefix.len() + 8).ok_or_else(|| foreign("messages"))?;
         message(walk, state, number, row, highest)
+    })
+}
+
+/// Messages that groups of a bucket refused.
+fn dead_letters<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16, highest: &mut u64) -> Result<(), E> {
+    walk.rows(&KeyRange::prefix(&walk.keys.dead_letter_prefix(bucket)), |walk, key, row| {
+        let (_, number) = read_dead_letter_key(key).ok_or_else(|| foreign("dead letters"))?;
+        let letter = DeadLetter::decode(row)?;
+        if !walk.includes(letter.space) || !walk.includes(letter.message.space) {
+            return Ok(());
+        }
+        let space = walk.catalogue.space(letter.space);
+        if !space.is_ok_and(|space| space.live_branch(letter.branch).is_ok()) {
+            return Ok(());
+        }
+        *highest = number.max(*highest);
+        (walk.take)(&Item::DeadLetter { number, letter })
     })
 }
 

@@ -13,7 +13,8 @@ use crate::context::Applying;
 use crate::contract::{Contract, DueWork};
 use crate::contracts::with_contracts;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
-use crate::outbox::deliver::{deliver, forget_waiting};
+use crate::outbox::dead_letters::expire;
+use crate::outbox::deliver::{deliver, give_up};
 use crate::sessions::give_back::give_back;
 
 /// Does due work.
@@ -33,10 +34,10 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
             let done = step(applying, clock, entry.bucket, at_us, &due, steps);
             let done = match applying.undo_if_damaged(done)? {
                 Ok(done) => done,
-                Err(_) => {
+                Err(damaged) => {
                     // What it would change cannot be read by anybody, and it must not be due forever.
                     if let Due::Send { number } = due {
-                        forget_waiting(applying, entry.bucket, at_us, number)?;
+                        give_up(applying, entry.bucket, at_us, number, &damaged)?;
                     }
                     applying.drop_due(clock, entry.bucket, entry.suffix);
                     1
@@ -70,6 +71,7 @@ fn step(
 ) -> Result<u32, Halt> {
     match due {
         Due::Send { number } => deliver(applying, bucket, at_us, *number).map(|()| 1),
+        Due::DeadLetter { number } => expire(applying, bucket, *number).map(|()| 1),
         Due::Session(session) => give_back(applying, bucket, at_us, *session, steps_max),
         Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
     }

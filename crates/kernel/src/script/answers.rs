@@ -28,6 +28,7 @@ impl Stage {
                 [] => vec!["nothing".into()],
                 outcomes => outcomes.iter().map(|outcome| self.show_next(outcome)).collect(),
             },
+            Body::DeadLetter(letter) => vec![format!("{:?}: {}", letter.act, outcomes.len()).to_lowercase()],
             Body::Catalogue(_)
             | Body::Trim(_)
             | Body::Level(_)
@@ -106,7 +107,7 @@ impl Stage {
                 self.met.insert((WORD_OF_NEXT, rejection.code()));
             }
             (Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick, _) => {}
-            (Body::Published(_) | Body::Deliver(_) | Body::Delivered(_), _) => {}
+            (Body::Published(_) | Body::Deliver(_) | Body::Delivered(_) | Body::DeadLetter(_), _) => {}
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Messages: what is sent, what waits, and what the change feed says.
 
+use contract::guards::OWNER_RECORD;
 use kv::{KeyRange, Order, Writer};
 
 use super::Stage;
 use super::transaction::{Scope, Separators, transaction};
 use super::words::{joined, number, option, show_time, shown_name, time_us};
 use crate::changes::{Filter, changes_after};
-use crate::command::{Body, Op};
+use crate::command::{Body, Fence, Op};
 use crate::keys::messages::read_publish_key;
 use crate::names::InGroup;
-use crate::outbox::command::{Send, Target};
+use crate::outbox::command::{DeadLetterAct, DeadLetterCommand, Send, Target};
+use crate::outbox::dead_letters::{DeadLetterPage, ListedDeadLetter, list};
 use crate::outbox::waiting::{list_waiting, waiting};
 use crate::outbox::{Stored, numbers};
 
@@ -81,6 +83,44 @@ impl Stage {
         let buckets = self.kernel.catalogue().buckets;
         let of = |letter: &char| buckets.of_group(b"default", letter.to_string().as_bytes()) == bucket;
         "ghijklmnop".chars().find(of).unwrap()
+    }
+
+    /// The dead letters, with why they were refused.
+    pub(super) fn dead_letters(&self) -> String {
+        let (view, keys) = (self.view(), self.kernel.keys());
+        let Self { space, branch, .. } = *self;
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            // Pages of one, so that every script tries where the next one starts.
+            let page = DeadLetterPage { space, branch, group: None, after, limit: 1, rows_max: MANY };
+            let page = list(&*view, &keys, self.kernel.catalogue(), &page).unwrap();
+            found.extend(page.letters);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let shown = found.iter().map(|letter| {
+            let ListedDeadLetter { group, number, source, refusal, names, until_us, .. } = letter;
+            let in_group =
+                DeadLetterPage { space, branch, group: Some(group), after: None, limit: MANY, rows_max: MANY };
+            let of_group = list(&*view, &keys, self.kernel.catalogue(), &in_group).unwrap().letters;
+            assert!(of_group.contains(letter), "{of_group:?}");
+            let (names, until) = (names.join(" "), show_time(*until_us));
+            format!("{group} {number} of {source} on {names} until {until}: {}", refusal.code())
+        });
+        joined(shown.collect())
+    }
+
+    /// Sends a dead letter again, or drops it.
+    pub(super) fn dead_letter(&mut self, act: DeadLetterAct, group: &str, given: &str, options: &[&str]) -> String {
+        let Self { space, branch, .. } = *self;
+        let force = options == ["force"];
+        let owned = option(options, "owned").map(|attempt| attempt.trim_start_matches('#'));
+        let fences =
+            owned.map(|attempt| Fence { record: OWNER_RECORD, attempt: number(attempt) }).into_iter().collect();
+        let number = number(given);
+        self.propose(&Body::DeadLetter(DeadLetterCommand { space, branch, group, fences, force, number, act }))
     }
 
     /// Tells the store that a broker has taken everything.

@@ -13,6 +13,7 @@
 //! guard PREFIX [open NAME,NAME]     unguard PREFIX
 //! in g [fence a #1, owned #1, force] [if GUARD, GUARD]: OP, OP       in no group: OP, OP
 //! send [after 10s] in h [fence a #1, owned #1, force] [if GUARD & GUARD] then OP & OP     publish TOPIC PAYLOAD [after 10s]
+//! dead     retry letter GROUP NUMBER [owned #1] [force]     drop letter GROUP NUMBER [owned #1] [force]
 //! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs, rows of maps
 //! ```
 //!

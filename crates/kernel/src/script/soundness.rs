@@ -9,10 +9,11 @@ use super::Stage;
 use crate::catalogue::types::OWNER_ID;
 use crate::keys::Kind;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
-use crate::keys::messages::{read_outgoing_key, read_publish_key};
+use crate::keys::messages::{read_dead_letter_key, read_outgoing_key, read_publish_key};
 use crate::keys::names::is_name_in_group;
 use crate::keys::queues::QueueId;
 use crate::keys::things::read_thing_key;
+use crate::outbox::dead_letters::DeadLetter;
 use crate::outbox::numbers;
 use crate::outbox::waiting::waiting;
 use crate::records::counts::count_states;
@@ -112,7 +113,7 @@ impl Stage {
 /// that owns all buckets has none for other shards.
 pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
     let (keys, catalogue) = (kernel.keys(), kernel.catalogue());
-    let mut counted = MessageCounts::default();
+    let (mut counted, mut letters_due) = (MessageCounts::default(), 0);
     for bucket in catalogue.buckets_here() {
         let row = view.get(&keys.message_numbers(bucket)).unwrap();
         let last = row.map_or(0, |row| numbers::decode(&row).unwrap());
@@ -120,10 +121,22 @@ pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
         let mut note = |number: u64| assert!((1..=last).contains(&number) && given.insert(number), "R6: {number}");
         let due = keys.due_prefix(DueClock::Wall, bucket);
         for row in view.scan(&KeyRange::prefix(&due), Order::Ascending) {
-            if let Some((_, Due::Send { number })) = read_due_suffix(&row.unwrap().0[due.len()..]) {
-                note(number);
-                counted.due += 1;
+            match read_due_suffix(&row.unwrap().0[due.len()..]) {
+                Some((_, Due::Send { number })) => {
+                    note(number);
+                    counted.due += 1;
+                }
+                Some((at_us, Due::DeadLetter { number })) => {
+                    let row = view.get(&keys.dead_letter(bucket, number)).unwrap().expect("R6: what is due has a row");
+                    assert_eq!(DeadLetter::decode(&row).unwrap().until_us(), at_us, "R6: dead letter {number}");
+                    letters_due += 1;
+                }
+                _ => {}
             }
+        }
+        for row in view.scan(&KeyRange::prefix(&keys.dead_letter_prefix(bucket)), Order::Ascending) {
+            note(read_dead_letter_key(&row.unwrap().0).unwrap().1);
+            counted.dead += 1;
         }
         for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
             note(read_publish_key(&row.unwrap().0).unwrap().1);
@@ -135,5 +148,6 @@ pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
         }
     }
     assert_eq!(waiting(view, &keys).unwrap(), counted, "R6: counts");
+    assert_eq!(counted.dead, letters_due, "R6: each dead letter ends");
     assert!(counted.outgoing == 0 || keys.buckets() != BucketRange::ALL, "R6: {counted:?} in a shard that owns all");
 }

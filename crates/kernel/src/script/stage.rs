@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::command::Body;
 use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::ThingId;
+use crate::outbox::command::DeadLetterAct;
 use crate::records::trim::RecordTrim;
 use crate::trim::find_due;
 use crate::{Buckets, Kernel, Keys, NextDue, image};
@@ -156,6 +157,13 @@ impl Stage {
             ["next", prefix, options @ ..] => self.next(prefix, options),
             ["messages"] => self.messages(),
             ["published"] => self.published(),
+            ["dead"] => self.dead_letters(),
+            ["retry", "letter", group, given, options @ ..] => {
+                self.dead_letter(DeadLetterAct::Retry, group, given, options)
+            }
+            ["drop", "letter", group, given, options @ ..] => {
+                self.dead_letter(DeadLetterAct::Drop, group, given, options)
+            }
             ["numbers"] => self.message_numbers(),
             ["changes", "since", commit] => self.changes_since(commit),
             ["in", ..] => self.transact(statement),

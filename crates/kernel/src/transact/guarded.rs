@@ -40,6 +40,18 @@ pub(super) fn check(
     Ok(Err(unfenced("group", group, holding_in(applying, scope, scope.branch, group)?)))
 }
 
+/// Refuses what only the owner of a guarded group may do, whatever the guard opens.
+pub(crate) fn check_owner(
+    applying: &Applying<'_>,
+    scope: &Scope<'_>,
+    group: &str,
+) -> Result<Result<(), Rejection>, Halt> {
+    match obeyed(applying, scope, group) {
+        None => Ok(Ok(())),
+        Some(_) => Ok(Err(unfenced("group", group, holding_in(applying, scope, scope.branch, group)?))),
+    }
+}
+
 /// Refuses a command for a user's machine in a guarded group. The state of a machine is in no branch; who owns the group on
 /// `main` owns it.
 pub(crate) fn check_machine(

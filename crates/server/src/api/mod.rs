@@ -13,6 +13,7 @@ pub(crate) mod call;
 pub(crate) mod catalogue;
 mod cells;
 pub(crate) mod changes;
+pub(crate) mod letters;
 pub(crate) mod machines;
 mod records;
 pub(crate) mod refusal;

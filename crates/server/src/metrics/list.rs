@@ -94,7 +94,8 @@ metrics! {
     CLAIMERS_WAITING = gauge("statehouse_claimers_waiting", &[], "Workers waiting for something to claim.");
     RECORD_CHANGES = counter("statehouse_record_changes_total", &["reason"], "Ends of attempts and of records, by reason.");
     MESSAGES_WAITING = gauge("statehouse_messages_waiting", &["waits_for"], "Messages waiting to be applied in a group, to be published, or for another shard.");
-    MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group, or refused by it.");
+    MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group, refused by it, or refused and dropped.");
+    DEAD_LETTERS = gauge("statehouse_dead_letters", &[], "Messages that were refused and are kept, until they are sent again or dropped.");
     RUNS = gauge("statehouse_runs", &["type", "status"], "Runs, across all spaces and branches.");
     OLDEST_STALLED = gauge("statehouse_run_oldest_stalled_seconds", &["type"], "Time since the last event of the running run that has been idle longest, to within a minute.");
     PROJECTOR_LAG = gauge("statehouse_projector_lag_seconds", &["projector"], "Age of the oldest change of a run that the projector has not seen, whether it runs or not.");

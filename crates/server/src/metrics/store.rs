@@ -12,12 +12,13 @@ use statehouse::{Counters, DamageEffect, Overview, Statehouse, Status};
 use super::Metrics;
 use super::labels::TYPE_VALUES_MAX;
 use super::list::{
-    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DAMAGED, DISK_FREE,
-    DISK_LIMIT, DISK_RESERVE, DISK_USED, DURABLE_INDEX, ENTRIES_APPLIED, IDEMPOTENCY_HITS, JOURNAL_BYTES,
-    JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES, LABEL_VALUES_LIMIT,
-    LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PROJECTOR_LAG, PUSH_BACKLOG,
-    RECORD_CHANGES, RECORDS, REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED, SCRUBBED,
-    SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, THING_BYTES, THINGS, WATCH_LAG, WATCHERS,
+    APPLIED_INDEX, APPLY_LAG, CLAIMERS_WAITING, CLAIMS, COMMANDS_APPLIED, COMMIT_INDEX, CONFLICTS, DAMAGED,
+    DEAD_LETTERS, DISK_FREE, DISK_LIMIT, DISK_RESERVE, DISK_USED, DURABLE_INDEX, ENTRIES_APPLIED, IDEMPOTENCY_HITS,
+    JOURNAL_BYTES, JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES,
+    LABEL_VALUES_LIMIT, LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PROJECTOR_LAG,
+    PUSH_BACKLOG, RECORD_CHANGES, RECORDS, REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED,
+    SCRUBBED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, THING_BYTES, THINGS, WATCH_LAG,
+    WATCHERS,
 };
 use super::text::Scrape;
 
@@ -87,6 +88,7 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
     }
     scrape.whole(&MESSAGES, &["delivered"], counters.messages_delivered);
     scrape.whole(&MESSAGES, &["refused"], counters.messages_refused);
+    scrape.whole(&MESSAGES, &["dropped"], counters.messages_dropped);
     scrape.whole(&IDEMPOTENCY_HITS, &[], counters.repeated_appends);
     scrape.whole(&SESSION_REPLAYS, &[], counters.session_replays);
     let EndedSessions { closed, timed_out, overrun, .. } = counters.sessions_ended;
@@ -162,6 +164,7 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
     for (waits_for, count) in overview.messages.by_word() {
         scrape.whole(&MESSAGES_WAITING, &[waits_for], count);
     }
+    scrape.whole(&DEAD_LETTERS, &[], u64::try_from(overview.messages.dead).unwrap_or(0));
     let sessions = overview.sessions;
     let states =
         [("pending", sessions.pending), ("connected", sessions.connected), ("disconnected", sessions.disconnected)];

@@ -106,6 +106,7 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(long_queue(counters));
     found.extend(clock_behind(counters));
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
+    found.extend(refused_messages(overview));
     found.extend(unclaimed(counters, overview));
     found.sort_by_key(|trouble| trouble.severity);
     found
@@ -285,6 +286,23 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
         threshold: number(threshold as u64),
         unit: "bytes",
         command: Suggested::new(["iostat", "-x", "1", "5"]),
+    })
+}
+
+/// What they would have written is missing until somebody sends them again.
+fn refused_messages(overview: &Overview) -> Option<Trouble> {
+    let dead = u64::try_from(overview.messages.dead).unwrap_or(0);
+    (dead > 0).then(|| Trouble {
+        problem: "messages_refused",
+        severity: Severity::Warning,
+        object: "messages".into(),
+        text: format!(
+            "{dead} were refused by their groups, and have done nothing: send them again, or drop them; each is dropped after a week"
+        ),
+        number: number(dead),
+        threshold: 0.0,
+        unit: "messages",
+        command: Suggested::new(["statehouse", "letter", "ls"]),
     })
 }
 

@@ -55,9 +55,10 @@ fn put(screen: &mut String, now: &Now) -> std::fmt::Result {
     let sessions = overview.sessions;
     let count = sessions.pending + sessions.connected + sessions.disconnected;
     line("sessions", format!("{count}, {} pushes wait", sessions.pushes_waiting))?;
-    let MessageCounts { due, publish, outgoing } = overview.messages;
+    let MessageCounts { due, publish, outgoing, dead } = overview.messages;
     let outgoing = if outgoing > 0 { format!(", {outgoing} for other shards") } else { String::new() };
-    line("messages", format!("{due} for groups, {publish} to publish{outgoing}"))
+    let dead = if dead > 0 { format!(", {dead} refused") } else { String::new() };
+    line("messages", format!("{due} for groups, {publish} to publish{outgoing}{dead}"))
 }
 
 /// A problem: the object, the finding, the numbers, and the command on its own line.

@@ -4,8 +4,10 @@ use contract::Limits;
 use kernel::catalogue::{Catalogue, Space};
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
+use kernel::outbox::dead_letters::DeadLetter;
 use kernel::portable::Item;
 use kernel::{Applied, MessageState, Target};
+use kv::Writer;
 use session::Halt;
 
 use super::line::Line;
@@ -97,7 +99,7 @@ macro_rules! items {
             match item {
                 $(Item::$kind(item) => crate::$folder::export::line(&Place { catalogue, header }, item).map(Some),)*
                 Item::Bucket(_) => Ok(None),
-                other => of_nobody(catalogue, other).map(Some),
+                other => of_nobody(&Place { catalogue, header }, other).map(Some),
             }
         }
     };
@@ -106,11 +108,13 @@ macro_rules! items {
 with_contracts!(items);
 
 /// The kind and the line of what belongs to no contract.
-fn of_nobody(catalogue: &Catalogue, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
+fn of_nobody(place: &Place<'_>, item: &Item<'_>) -> Result<(&'static str, Line), Halt> {
+    let catalogue = place.catalogue;
     Ok(match item {
         Item::Message { state, number, message: stored } => {
             (kinds::MESSAGE, message(catalogue, *state, *number, stored)?)
         }
+        Item::DeadLetter { number, letter } => (kinds::DEAD_LETTER, dead_letter(place, *number, letter)?),
         Item::Received { bucket, source, last } => {
             let line = Line::new(kinds::RECEIVED).number("bucket", *bucket).number("source_bucket", *source);
             (kinds::RECEIVED, line.number("last", *last))
@@ -170,6 +174,15 @@ fn space_name(catalogue: &Catalogue, space: u32) -> Result<&str, Halt> {
 
 /// The number of a message is two members of its line, of which the second has its lower bits.
 pub(crate) const ORDINAL_BITS: u32 = 32;
+
+/// The refusal and the message are as they are stored; what stands beside them is for people.
+fn dead_letter(place: &Place<'_>, number: u64, letter: &DeadLetter<'_>) -> Result<Line, Halt> {
+    let mut row = Writer::new();
+    letter.encode(&mut row);
+    let line = place.in_branch(kinds::DEAD_LETTER, letter.space, letter.branch)?;
+    let line = line.text("group", letter.group).number("number", number).text("source", letter.message.source);
+    Ok(line.text("code", letter.refusal.code()).octets("letter", row.as_slice()))
+}
 
 fn message(catalogue: &Catalogue, state: MessageState, number: u64, stored: &Stored<'_>) -> Result<Line, Halt> {
     // Before buckets had numbers, a message had those of its commit and of its place there. Both halves sort alike.

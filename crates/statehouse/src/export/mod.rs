@@ -52,6 +52,7 @@ pub(crate) mod kinds {
     pub(crate) const MAP_WAITING: &str = "map_waiting";
     pub(crate) const MAP_ANSWER: &str = "map_answer";
     pub(crate) const MESSAGE: &str = "message";
+    pub(crate) const DEAD_LETTER: &str = "dead_letter";
     pub(crate) const MESSAGE_NUMBERS: &str = "message_numbers";
     pub(crate) const RECEIVED: &str = "received";
     pub(crate) const MACHINE_STATE: &str = "machine_state";

@@ -2,6 +2,7 @@
 
 use kernel::keys::things::OwnedId;
 use kernel::outbox::Stored;
+use kernel::outbox::dead_letters::DeadLetter;
 use kernel::portable::{BuildError, Builder, Item};
 use kernel::{Catalogue, MessageState, Send, Target};
 
@@ -58,6 +59,11 @@ with_contracts!(things);
 fn of_nobody(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Result<(), Unput> {
     match kind {
         kinds::MESSAGE => message(builder, line),
+        kinds::DEAD_LETTER => {
+            let row = line.octets("letter")?;
+            let letter = DeadLetter::decode(&row).map_err(|halt| halt.to_string())?;
+            Ok(builder.put(&Item::DeadLetter { number: line.number("number")?, letter })?)
+        }
         kinds::MESSAGE_NUMBERS => {
             let (bucket, last) = (line.number("bucket")?, line.number("last")?);
             Ok(builder.put(&Item::MessageNumbers { bucket, last })?)

@@ -212,6 +212,11 @@ fn requests(history: &str) -> Vec<Request> {
         ] {
             add(Request::post(&txn).body(body));
         }
+        for number in [1, 2] {
+            let letter = format!(r#"{{"number":{number}}}"#);
+            add(Request::post("/v1/letters/retry").query("group", name).body(letter.clone()));
+            add(Request::post("/v1/letters/drop").query("group", name).body(letter));
+        }
         // The owner of a group is taken last, and the others have tried to touch it.
         let token = format!(r##"{{"token":"{name}#1#h{history}"}}"##);
         add(Request::post(format!("/v1/groups/{name}/extend")).body(token.clone()));

@@ -128,6 +128,7 @@ impl Codes<'_> {
         self.refused("SH-1007", 409, Request::put("/v1/spaces/codes"));
         self.refused("SH-1008", 400, Request::delete("/v1/branches/main"));
         self.refused("SH-1022", 404, Request::delete("/v1/guards/codes.guarded"));
+        self.refused("SH-1023", 404, Request::post("/v1/letters/drop?group=codes").body(r#"{"number":1}"#));
         self.sent(Request::put("/v1/guards/codes.guarded").body("{}"));
         self.refused("SH-4003", 409, Request::put("/v1/cells/a?group=codes.guarded").body("1"));
         let declared = json!({ "name": "odd", "completed": "nowhere" });

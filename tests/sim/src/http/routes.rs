@@ -2,6 +2,8 @@
 //! comes from the server's `/openapi.json`. The contracts are called through the typed client; requests that it does not
 //! offer are sent as written here: `HEAD`, pages, the commands of a cell, attempts by number.
 
+mod letters;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +41,7 @@ pub(super) fn tour(client: &Client, called: &Arc<Called>) -> (usize, Vec<Route>)
         tour.sessions().await?;
         tour.transactions_and_changes().await?;
         tour.owners().await?;
+        tour.letters().await?;
         tour.catalogue().await?;
         tour.operations().await
     };

@@ -12,6 +12,7 @@ mod counters;
 mod feed;
 mod id;
 mod lanes;
+mod letters;
 mod moves;
 mod one_session;
 mod read;
@@ -36,6 +37,7 @@ use cells::CellFloor;
 pub(crate) use counters::ReferenceCounters;
 use feed::Feed;
 pub(crate) use id::Id;
+pub(crate) use letters::Letter;
 pub(crate) use one_session::Session;
 pub(crate) use runs::Run;
 use runs::RunUndo;
@@ -153,7 +155,7 @@ impl Declared {
 /// Time and number of a message: the order in which a tick meets them; then its bucket.
 pub(crate) type MessageKey = (u64, u64, u16);
 
-/// Bucket and number of a message that waits to be published.
+/// Bucket and number of a message that waits to be published, or that was refused.
 pub(crate) type PublishKey = (u16, u64);
 
 /// Order and time of what can be claimed.
@@ -210,6 +212,8 @@ pub(crate) struct Reference {
     pub(crate) floors: BTreeMap<u16, Floor>,
     pub(crate) messages: BTreeMap<MessageKey, Message>,
     pub(crate) to_publish: BTreeMap<PublishKey, Message>,
+    /// Messages that were refused, by the bucket of their group.
+    pub(crate) letters: BTreeMap<PublishKey, Letter>,
     /// The last number that each bucket has given to a message.
     pub(crate) numbers: BTreeMap<u16, u64>,
     /// The last number that a bucket has received from another one, which another shard would own.
@@ -246,6 +250,7 @@ enum Undo {
     Floor(u16, Option<Floor>),
     Message(MessageKey, Option<Message>),
     Publish(PublishKey, Option<Message>),
+    Letter(PublishKey, Option<Letter>),
     Number(u16, Option<u64>),
     Received((u16, u16), Option<u64>),
     Lane(LaneKey, Option<Lane>),
@@ -287,6 +292,7 @@ impl Reference {
             floors: BTreeMap::new(),
             messages: BTreeMap::new(),
             to_publish: BTreeMap::new(),
+            letters: BTreeMap::new(),
             numbers: BTreeMap::new(),
             received: BTreeMap::new(),
             lanes: BTreeMap::new(),
@@ -346,6 +352,7 @@ impl Reference {
                 Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
                 Undo::Message(key, before) => restore(&mut self.messages, key, before),
                 Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
+                Undo::Letter(key, before) => restore(&mut self.letters, key, before),
                 Undo::Number(bucket, before) => restore(&mut self.numbers, bucket, before),
                 Undo::Received(buckets, before) => restore(&mut self.received, buckets, before),
                 Undo::Lane(key, before) => restore(&mut self.lanes, key, before),

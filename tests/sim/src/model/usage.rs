@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::{SpaceUsage, Usage};
 use kernel::cells::row::Head;
+use kernel::keyed::head::MapHead;
 use kernel::keys::names::is_name_in_group;
 use kernel::keys::{GENERATION_BYTES, Kind};
 use kernel::records::row::decode_numbers;
@@ -15,10 +16,11 @@ use super::compare::same;
 use super::instance::{Instance, halted, text};
 
 /// The contracts, each with the kind of row by which its things exist, and the kinds that hold their parts.
-const HOLDERS: [(&str, Kind, &[Kind]); 3] = [
+const HOLDERS: [(&str, Kind, &[Kind]); 4] = [
     ("cells", Kind::CellHead, &[Kind::CellOld]),
     ("records", Kind::Record, &[Kind::RecordField]),
     ("runs", Kind::Run, &[Kind::RunEvent, Kind::RunStep]),
+    ("keyed", Kind::KeyedMap, &[Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedWaiting]),
 ];
 
 /// U1: the usage of every space is what its rows take.
@@ -44,6 +46,7 @@ pub(crate) fn check(instance: &Instance, view: &dyn View) -> Result<(), String> 
             _ if !is(head) => false,
             Kind::CellHead => Head::decode(&row).map_err(halted)?.exists(),
             Kind::Record => !decode_numbers(&row).map_err(halted)?.deleted,
+            Kind::KeyedMap => !MapHead::decode(&row).map_err(halted)?.deleted,
             _ => !RunHead::decode(&row).map_err(halted)?.deleted,
         };
         let space = u32::from_be_bytes(counted[3..7].try_into().map_err(text)?);

@@ -72,6 +72,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
             until_ms: number("until"),
         }),
         "SH-1022" => Rejection::NoSuchGuard { prefix: text("prefix") },
+        "SH-1023" => Rejection::NoSuchDeadLetter { group: text("group"), number: number("number") },
         "SH-4003" => Rejection::Unfenced {
             what: fixed("what"),
             name: text("name"),

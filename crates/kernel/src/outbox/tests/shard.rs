@@ -8,6 +8,7 @@ use session::{Envelope, Reply, Stamp};
 
 use crate::cells::{ViewCells, history};
 use crate::command::{Body, MACHINE, Op, Transact};
+use crate::counts::encode_messages;
 use crate::keys::messages::{read_outgoing_key, read_publish_key, read_received_key};
 use crate::outbox::command::Target;
 use crate::outbox::waiting::{WaitingMessage, list_waiting, waiting};
@@ -67,7 +68,7 @@ impl Shard {
         let copies = copied.filter_map(|(key, row)| Some((Keys::copy_of(key), row?.clone()))).collect::<Vec<_>>();
         let batch = copies.into_iter().fold(effects.batch, |batch, (key, row)| batch.put(key, row));
         self.store.commit(batch).unwrap();
-        for reason in [Reason::Delivered, Reason::Refused] {
+        for reason in [Reason::Delivered, Reason::Refused, Reason::Dropped] {
             self.messages.push((reason, effects.tally.changes(reason)));
         }
         match Reply::decode(&effects.replies[0]).unwrap() {
@@ -97,6 +98,15 @@ impl Shard {
 
     pub(super) fn counts(&self) -> MessageCounts {
         waiting(&*self.view(), &self.kernel.keys()).unwrap()
+    }
+
+    /// Has the store count so many dead letters.
+    pub(super) fn count_dead_letters(&mut self, dead: i64) {
+        let counts = MessageCounts { dead, ..MessageCounts::default() };
+        let mut row = Writer::new();
+        encode_messages(&mut row, counts);
+        self.store.commit(Batch::new().put(self.kernel.keys().message_counts(), row.finish())).unwrap();
+        assert_eq!(self.counts(), counts);
     }
 
     pub(super) fn waiting(&self) -> Vec<WaitingMessage> {

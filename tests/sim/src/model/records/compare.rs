@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use contract::limits::DEAD_LETTER_AGE_US;
 use contract::records::filter::{Filter, Test};
 use contract::{NameInGroup, Value};
 use kernel::keys::ThingId;
 use kernel::keys::due::{Due, DueClock, read_due_suffix};
-use kernel::keys::messages::{read_publish_key, read_received_key};
+use kernel::keys::messages::{read_dead_letter_key, read_publish_key, read_received_key};
 use kernel::keys::queues::QueueId;
 use kernel::names::InGroup;
+use kernel::outbox::dead_letters::DeadLetter;
 use kernel::outbox::waiting::waiting;
 use kernel::outbox::{Stored, numbers};
 use kernel::records::counts::{count_group, count_states};
 use kernel::records::get::ViewRecords;
 use kernel::records::scan::Scan;
-use kernel::{MessageCounts, Target};
+use kernel::{Keys, MessageCounts, Target};
 use kv::{KeyRange, Order, View};
 use testkit::random::Random;
 
@@ -22,7 +24,7 @@ use super::names::{FIELDS, Focus, NAMES, PREFIXES, STATES};
 use crate::model::compare::same;
 use crate::model::instance::{Instance, halted, text};
 use crate::model::places::GROUPS;
-use crate::model::reference::{Id, Message, Reference, To};
+use crate::model::reference::{Id, Letter, Message, Reference, To};
 
 /// Pages of a scan after which it must have ended.
 const PAGES_MAX: usize = 10_000;
@@ -161,6 +163,32 @@ impl Both<'_> {
         (!unfilled.is_empty()).then(|| random.pick(&unfilled))
     }
 
+    /// Messages that were refused. Gives how many there are.
+    fn letters(&self) -> Result<i64, String> {
+        let (keys, mut found) = (self.instance.keys, BTreeMap::new());
+        for bucket in 0..self.reference.buckets.count() {
+            for row in self.view.scan(&KeyRange::prefix(&keys.dead_letter_prefix(bucket)), Order::Ascending) {
+                let (key, row) = row.map_err(text)?;
+                let key = read_dead_letter_key(&key).ok_or("a foreign key among dead letters")?;
+                let DeadLetter { refused_us, refusal, space, branch, group, sent_number, message: of, .. } =
+                    DeadLetter::decode(&row).map_err(halted)?;
+                let mut due = keys.due_prefix(DueClock::Wall, bucket);
+                due.extend_from_slice(&Keys::due_dead_letter_suffix(refused_us + DEAD_LETTER_AGE_US, key.1));
+                if self.view.get(&due).map_err(text)?.is_none() {
+                    return Err(format!("letter {key:?} never ends"));
+                }
+                let refusals = self.reference.letters.get(&key).map_or(Vec::new(), |letter| letter.refusals.clone());
+                if !refusals.iter().any(|expected| expected.code() == refusal.code()) {
+                    return Err(format!("letter {key:?} was refused with {refusal}, not with one of {refusals:?}"));
+                }
+                let (group, message) = (group.to_owned(), message(of));
+                found.insert(key, Letter { space, branch, group, refused_us, sent_number, message, refusals });
+            }
+        }
+        same(|| "the dead letters".into(), &found, &self.reference.letters)?;
+        Ok(found.len() as i64)
+    }
+
     /// What is on its way, and what waits to be published.
     fn messages(&self) -> Result<(), String> {
         let keys = self.instance.keys;
@@ -184,7 +212,8 @@ impl Both<'_> {
         let expected: Vec<_> = self.reference.to_publish.clone().into_iter().collect();
         same(|| "the messages that wait to be published".into(), &publish, &expected)?;
         let counted = waiting(self.view, &keys).map_err(halted)?;
-        let rows = MessageCounts { due: due.len() as i64, publish: publish.len() as i64, outgoing: 0 };
+        let dead = self.letters()?;
+        let rows = MessageCounts { due: due.len() as i64, publish: publish.len() as i64, outgoing: 0, dead };
         same(|| "the number of messages that wait".into(), &counted, &rows)?;
         let (mut numbers, mut received) = (BTreeMap::new(), BTreeMap::new());
         for bucket in 0..self.reference.buckets.count() {
@@ -206,12 +235,15 @@ impl Both<'_> {
 }
 
 fn stored(row: &[u8]) -> Result<Message, String> {
-    let Stored { space, branch, source, send } = Stored::decode(row).map_err(halted)?;
+    Ok(message(Stored::decode(row).map_err(halted)?))
+}
+
+fn message(Stored { space, branch, source, send }: Stored<'_>) -> Message {
     let to = match send.target {
         Target::Transact(body) => To::Group(body.to_vec()),
         Target::Topic { topic, payload } => To::Topic(topic.to_owned(), payload.to_vec()),
     };
-    Ok(Message { space, branch, source: source.to_owned(), to })
+    Message { space, branch, source: source.to_owned(), to }
 }
 
 fn filter(random: &mut Random, wall_us: u64) -> Filter {

@@ -1,6 +1,7 @@
 //! Draws commands that are likely to hit existing state: the live attempt, the current value of a field.
 
 mod acts;
+mod letters;
 
 use contract::Limits;
 use kernel::RecordTrim;
@@ -57,6 +58,7 @@ impl<'draw> Generator<'draw> {
                 mixed::upkeep::command(self.random, self.reference)
             }
             94..=95 => self.published(),
+            96 if self.random.one_in(2) => self.dead_letter(),
             96 => self.deliver(),
             97 if self.random.one_in(2) => self.remove_lanes(),
             97 => self.forget(),

@@ -309,7 +309,7 @@ fn rows_of(instance: &Instance, view: &dyn View, bucket: u16, kind: Kind) -> Res
 /// Whether an entry of a due index is a record's. Messages, ended sessions and deleted runs have theirs there too.
 fn is_of_record(key: &[u8]) -> bool {
     let due = read_due_suffix(&key[GENERATION_BYTES + 3..]).map(|(_, due)| due);
-    !matches!(due, Some(Due::Send { .. } | Due::Session(_) | Due::Thing(DueOf::Removal, _)))
+    !matches!(due, Some(Due::Send { .. } | Due::DeadLetter { .. } | Due::Session(_) | Due::Thing(DueOf::Removal, _)))
 }
 
 fn shown(key: &[u8]) -> String {

@@ -2,6 +2,7 @@
 
 use contract::Rejection;
 use contract::records::sweep_message;
+use kernel::outbox::Stored;
 use kernel::{Body, Deliver, Guard, Op, Send, Target, Transact};
 
 use super::{ANY_REASON, Floor, Id, Message, Reference, To, Undo};
@@ -15,6 +16,7 @@ enum Due {
     Message(super::MessageKey),
     Session((u64, u64, u16)),
     Run(Id),
+    Letter(u64, u16),
 }
 
 impl Reference {
@@ -59,7 +61,8 @@ impl Reference {
         let removals = self.runs.iter().filter_map(|(id, run)| Some((run.life.removing_us?, id))).min();
         let removal = removals.map(|(at, id)| (at, Due::Run(id.clone())));
         let orphaned = self.orphaned.first().map(|(at, id)| (*at, Due::Run(id.clone())));
-        [expiry, pause, message, removal, orphaned].into_iter().flatten().min()
+        let letter = self.first_letter().map(|(at, number, bucket)| (at, Due::Letter(number, bucket)));
+        [expiry, pause, message, removal, orphaned, letter].into_iter().flatten().min()
     }
 
     /// Does what is due. Gives the number of steps.
@@ -68,6 +71,7 @@ impl Reference {
             Due::Session(ended) => return self.give_back_owned(ended, steps_max),
             Due::Message(key) => self.deliver(key),
             Due::Run(id) => self.step_of_run(&id),
+            Due::Letter(number, bucket) => self.remove_letter((bucket, number)),
             Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if !self.is_live(id.space, id.branch) => {
                 self.erase(&id);
             }
@@ -179,7 +183,7 @@ impl Reference {
         self.undo.push(Undo::Publish(key, before));
     }
 
-    fn next_number(&mut self, bucket: u16) -> u64 {
+    pub(super) fn next_number(&mut self, bucket: u16) -> u64 {
         let before = self.numbers.get(&bucket).copied();
         self.undo.push(Undo::Number(bucket, before));
         let next = before.unwrap_or(0) + 1;
@@ -204,7 +208,7 @@ impl Reference {
                 let Ok(Body::Transact(transact)) = Body::decode(body) else {
                     panic!("a message that is no transaction was let through");
                 };
-                self.apply_message(&transact);
+                self.apply_message(&message, key.1, &transact);
             }
         }
     }
@@ -219,29 +223,26 @@ impl Reference {
             None => Err(Rejection::NoSuchSpace { space: format!("#{space}") }),
         };
         bucket_of(transact.space, "")?;
-        let fence = transact.fences.first().map(|fence| fence.record);
-        let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
-        let home = named.or_else(|| transact.guards.iter().find_map(Guard::name)).ok_or_else(invalid)?;
+        let home = group_of(&transact).ok_or_else(invalid)?;
         let buckets = (bucket_of(transact.space, home)?, bucket_of(deliver.message.space, deliver.message.source)?);
         if buckets.1 != deliver.source_bucket || deliver.number == 0 {
             return Err(invalid());
         }
         let last = self.received.get(&buckets).copied();
         if last.is_none_or(|last| deliver.number > last) {
-            self.apply_message(&transact);
+            let Stored { space, branch, source, .. } = deliver.message;
+            let message = Message { space, branch, source: source.to_owned(), to: To::Group(body.to_vec()) };
+            self.apply_message(&message, deliver.number, &transact);
             self.received.insert(buckets, deliver.number);
             self.undo.push(Undo::Received(buckets, last));
         }
         Ok(())
     }
+}
 
-    fn apply_message(&mut self, transact: &Transact<'_>) {
-        let mark = self.undo.len();
-        self.delivers = true;
-        let done = self.transact(transact, 0);
-        self.delivers = false;
-        if done.is_err() {
-            self.undo_to(mark);
-        }
-    }
+/// The group that a transaction is for, whether it may be or not.
+pub(super) fn group_of<'name>(transact: &Transact<'name>) -> Option<&'name str> {
+    let fence = transact.fences.first().map(|fence| fence.record);
+    let named = transact.group.or(fence).or_else(|| transact.ops.iter().find_map(Op::name));
+    named.or_else(|| transact.guards.iter().find_map(Guard::name))
 }

@@ -27,6 +27,7 @@ impl Reference {
             Body::Deliver(deliver) => self.receive(&deliver).map(|()| Vec::new()).map_err(|rejection| vec![rejection]),
             // A shard that owns everything has no messages for others.
             Body::Delivered(_) => Ok(Vec::new()),
+            Body::DeadLetter(letter) => self.on_letter(&letter),
             Body::Trim(steps) => {
                 steps.iter().for_each(|step| self.trim(step));
                 Ok(Vec::new())

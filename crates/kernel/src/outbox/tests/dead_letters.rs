@@ -1,0 +1,109 @@
+//! R6: a message that is refused is kept, sent again once, or dropped.
+
+use super::shard::{halves, in_group, letter};
+use super::{groups, set};
+use crate::command::{Body, CellGuard, Guard, Transact};
+use crate::outbox::Stored;
+use crate::outbox::command::{Deliver, Send, Target};
+use crate::script::check;
+use contract::Reason;
+use contract::limits::DEAD_LETTERS_MAX;
+
+#[test]
+fn a_refused_message_is_kept_with_its_reason_until_it_is_sent_again() {
+    check(
+        "in g: send in h if record x exists then put y & set c 1; tick; dead; messages; retry letter h 1; dead; put h/x; \
+         retry letter g 1; commit; retry letter h 1; get h/c; dead; changes since c5; retry letter h 1",
+        "sent; h 1 of g on y c until 604800s: SH-1017; none; \
+         record \"x\" is not as expected: it does not exist [SH-1017]; h 1 of g on y c until 604800s: SH-1017; x v1; \
+         group \"g\" has no dead letter 1 [SH-1023]; c5; retry: 2; 1 v1; none; record h/y written v1, \
+         cell h/c written v1, message g delivered v1; group \"h\" has no dead letter 1 [SH-1023]",
+    );
+}
+
+#[test]
+fn a_letter_is_dropped_by_a_command_or_when_its_time_is_over() {
+    check(
+        "in g: send in h if record x exists then put y, send in h if record x exists then put z; tick; dead; drop letter h 1; dead; \
+         changes since c1; due; advance 604799s; tick; dead; advance 1s; tick; dead; due; changes since c4; drop letter h 2",
+        "sent, sent; h 1 of g on y until 604800s: SH-1017, h 2 of g on z until 604800s: SH-1017; drop: 0; \
+         h 2 of g on z until 604800s: SH-1017; message g refused v1, message g refused v2, message g dropped v1; \
+         wall 604800s, cluster never; h 2 of g on z until 604800s: SH-1017; none; wall never, cluster never; \
+         message g dropped v2; group \"h\" has no dead letter 2 [SH-1023]",
+    );
+}
+
+#[test]
+fn the_letters_of_a_guarded_group_are_its_owners() {
+    let unfenced = |holds: &str| {
+        format!(
+            "group \"h\" is guarded: a write must carry the fence of the attempt that holds it, {holds}; \
+             claim it first, or force the write [SH-4003]"
+        )
+    };
+    let nobody = unfenced("and nobody holds it");
+    let somebody = unfenced("which is held by \"w\" until 1970-01-01T00:00:30Z");
+    let over = "attempt 9 of record \"_statehouse.owner\" is over: it is owned at attempt 1, held by \"w\" [SH-4002]";
+    check(
+        "guard h open in; in g: send in h then set c 1, send in h then set c 2, send in h if record x exists then set in 1; tick; \
+         dead; retry letter h 1; drop letter h 1; in h: own by w; retry letter h 1; retry letter h 1 owned #1; get h/c; \
+         drop letter h 2 owned #9; retry letter h 2 owned #9; drop letter h 3; retry letter h 3 owned #1; \
+         drop letter h 3 force; retry letter h 2 force; get h/c; dead",
+        &format!(
+            "sent, sent, sent; h 1 of g on c until 604800s: SH-4003, h 2 of g on c until 604800s: SH-4003, \
+             h 3 of g on in until 604800s: SH-1017; {nobody}; {nobody}; h/_statehouse.owner #1; {somebody}; retry: 1; 1 v1; \
+             {over}; {over}; {somebody}; record \"x\" is not as expected: it does not exist [SH-1017]; drop: 0; retry: 1; 2 v2; \
+             none"
+        ),
+    );
+}
+
+#[test]
+fn letters_of_a_deleted_branch_are_nobodys() {
+    check(
+        "branch draft; on draft; in g: send in h if record x exists then put y; tick; dead; \
+         in g: send after 5s in h if record x exists then put y; drop draft; advance 5s; tick; dead; drop letter h 1; on main; dead; \
+         advance 604800s; tick; due",
+        "#2; sent; h 1 of g on y until 604800s: SH-1017; sent; none; there is no branch \"#2\" in this space [SH-1006]; none; \
+         wall never, cluster never",
+    );
+}
+
+#[test]
+fn an_image_and_a_restart_keep_letters() {
+    check(
+        "in g: send in h if record x exists then put y; tick; image; restart; dead; drop letter h 1; image; dead",
+        "sent; same bytes; h 1 of g on y until 604800s: SH-1017; drop: 0; same bytes; none",
+    );
+}
+
+#[test]
+fn what_a_letter_sends_when_it_is_sent_again_was_accepted_with_it() {
+    check(
+        "in g: send in h if record x exists then send in i then set c 1; tick; limit messages_waiting_max 0; put h/x; \
+         retry letter h 1; tick; get i/c",
+        "sent; x v1; retry: 1; 1 v1",
+    );
+}
+
+/// The rows of letters would take long to write; their number is a row.
+#[test]
+fn as_many_letters_are_kept_as_the_limit_says_and_one_more_is_dropped() {
+    let mut shards = halves();
+    let [here, there] = groups(&shards);
+    let refused = Transact {
+        guards: vec![Guard::Cell(CellGuard::Exists("never"))],
+        ..Transact::new(1, 1, Some(&there), vec![set("got", 1)])
+    };
+    let body = letter(&Body::Transact(refused));
+    let message =
+        Stored { space: 1, branch: 1, source: &here, send: Send { target: Target::Transact(&body), after_us: None } };
+    let source_bucket = shards[0].bucket(&here);
+    shards[1].count_dead_letters(i64::from(DEAD_LETTERS_MAX) - 1);
+    for (number, refused, dropped) in [(1, 1, 0), (2, 1, 1)] {
+        shards[1].done(number, &letter(&Body::Deliver(Deliver { source_bucket, number, message })));
+        assert_eq!((shards[1].changes(Reason::Refused), shards[1].changes(Reason::Dropped)), (refused, dropped));
+        assert_eq!(shards[1].counts().dead, i64::from(DEAD_LETTERS_MAX));
+    }
+    shards[1].done(3, &in_group(&there, vec![set("got", 1)]));
+}
