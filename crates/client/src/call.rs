@@ -66,6 +66,11 @@ impl Client {
     /// # }
     /// ```
     pub fn call(&self, route: Route, parts: &[&str]) -> Call {
+        self.call_at(route, route.at(parts))
+    }
+
+    /// Starts a call of a route at a path that was filled in, for one with bytes that are not text; see [`Route::at_key`].
+    pub fn call_at(&self, route: Route, path: String) -> Call {
         let method = match route.method {
             Method::Get => hyper::Method::GET,
             Method::Put => hyper::Method::PUT,
@@ -77,7 +82,7 @@ impl Client {
         let call = Call {
             client: self.clone(),
             method,
-            target: route.at(parts),
+            target: path,
             headers: HeaderMap::new(),
             body: Bytes::new(),
             wait: Duration::ZERO,

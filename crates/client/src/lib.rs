@@ -1,8 +1,8 @@
 //! Statehouse from another process: every contract over HTTP, typed, asynchronous.
 //!
 //! - [`Client`]: a server, and a place in it: space, branch, group. [`ClientOptions`]: deadlines, retries, sessions.
-//! - [`cells`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`], [`operations`]: the
-//!   calls, one file for each contract. Their types are those of [`wire`].
+//! - [`cells`], [`records`], [`runs`], [`keyed`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
+//!   [`operations`]: the calls, one file for each contract. Their types are those of [`wire`].
 //! - [`events`]: event streams that resume by themselves after an interruption.
 //! - [`Error`]: the code, whether the write may have happened, and what to do next.
 //! - [`transport`]: how requests travel; TCP by default, or your own.
@@ -38,6 +38,7 @@ mod client;
 mod error;
 pub mod events;
 pub mod groups;
+pub mod keyed;
 mod letters;
 pub mod operations;
 pub mod records;

@@ -60,6 +60,8 @@ pub struct Counters {
     pub messages_dropped: u64,
     /// Appends answered by an existing event.
     pub repeated_appends: u64,
+    /// Updates of keyed state that were not applied, each with the word for what became of them.
+    pub updates_not_applied: [(&'static str, u64); NOT_APPLIED],
     /// Requests of sessions that got the answer that they had got before.
     pub session_replays: u64,
     /// Ended sessions, by reason.
@@ -81,6 +83,9 @@ pub struct Claims {
     pub(crate) last_us: u64,
 }
 
+/// So many things can become of an update that is not applied.
+const NOT_APPLIED: usize = 3;
+
 /// The counters of the apply loop.
 #[derive(Default)]
 pub struct Meters {
@@ -100,6 +105,7 @@ pub struct Meters {
     refused: AtomicU64,
     dropped: AtomicU64,
     repeated_appends: AtomicU64,
+    updates_not_applied: [AtomicU64; NOT_APPLIED],
     session_replays: AtomicU64,
     /// Locked once for an entry with claims or conflicts, and when somebody looks.
     by_type: Mutex<ByType>,
@@ -151,6 +157,9 @@ impl Meters {
             add(counter, tally.changes(reason));
         }
         add(&self.repeated_appends, tally.repeated_appends());
+        for (counter, (_, count)) in self.updates_not_applied.iter().zip(tally.updates_not_applied()) {
+            add(counter, count);
+        }
         if tally.claimed.is_empty() && tally.conflicts.is_empty() {
             return;
         }
@@ -175,6 +184,10 @@ impl Meters {
     pub(crate) fn read(&self) -> Counters {
         let by_type = self.by_type();
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut updates_not_applied = Tally::default().updates_not_applied();
+        for ((_, count), counter) in updates_not_applied.iter_mut().zip(&self.updates_not_applied) {
+            *count = get(counter);
+        }
         Counters {
             replayed_entries: get(&self.replayed_entries),
             replay_took: Duration::from_micros(get(&self.replay_took_us)),
@@ -194,6 +207,7 @@ impl Meters {
             messages_refused: get(&self.refused),
             messages_dropped: get(&self.dropped),
             repeated_appends: get(&self.repeated_appends),
+            updates_not_applied,
             session_replays: get(&self.session_replays),
             sessions_ended: EndedSessions::default(),
             stamps_ahead: Duration::ZERO,

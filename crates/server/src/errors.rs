@@ -84,6 +84,17 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-5005", "the machine cannot read the command", include_str!("../../../docs/errors/SH-5005.md")),
     ("SH-5006", "the request number was already used", include_str!("../../../docs/errors/SH-5006.md")),
     ("SH-5007", "the session's secret is missing or wrong", include_str!("../../../docs/errors/SH-5007.md")),
+    ("SH-8001", "no such map", include_str!("../../../docs/errors/SH-8001.md")),
+    ("SH-8002", "a key is put or merged, never both", include_str!("../../../docs/errors/SH-8002.md")),
+    ("SH-8003", "the sum overflows", include_str!("../../../docs/errors/SH-8003.md")),
+    ("SH-8004", "a merge outside of a numbered commit", include_str!("../../../docs/errors/SH-8004.md")),
+    ("SH-8005", "the number was used for another commit", include_str!("../../../docs/errors/SH-8005.md")),
+    ("SH-8006", "not the next commit", include_str!("../../../docs/errors/SH-8006.md")),
+    ("SH-8007", "a position would go back", include_str!("../../../docs/errors/SH-8007.md")),
+    ("SH-8008", "conflict on a key", include_str!("../../../docs/errors/SH-8008.md")),
+    ("SH-8009", "conflict on a position", include_str!("../../../docs/errors/SH-8009.md")),
+    ("SH-8010", "the map has the other policy", include_str!("../../../docs/errors/SH-8010.md")),
+    ("SH-8011", "the map exists with the other policy", include_str!("../../../docs/errors/SH-8011.md")),
 ];
 
 /// Every code, in order.

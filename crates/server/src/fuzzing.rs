@@ -14,7 +14,7 @@ use tower::ServiceExt;
 use wire::values::{DurationText, UserJson};
 
 use crate::http::dispatch::Routed;
-use crate::http::head::Head;
+use crate::http::head::{Head, PathNames};
 use crate::http::table;
 use crate::problem::Problem;
 use crate::{Server, router};
@@ -91,7 +91,7 @@ impl Decoders {
         let (parts, _) = request.into_parts();
         let mut read = Read::Refused;
         for entry in table::entries() {
-            match Head::read(entry, "a".to_owned(), &parts, &self.server.history) {
+            match Head::read(entry, PathNames::default(), &parts, &self.server.history) {
                 Ok(_) => read = Read::Decoded,
                 Err(problem) => drop(refused(problem)),
             }

@@ -14,8 +14,12 @@ const NAMES: [&str; 3] = ["t.a", "t.a%", "t.b"];
 /// A kind of thing: where it is listed, under which key, and by which name.
 type List = (&'static str, &'static str, &'static str);
 
-const LISTS: [List; 3] =
-    [("/v1/cells", "cells", "name"), ("/v1/records", "records", "name"), ("/v1/runs", "runs", "runId")];
+const LISTS: [List; 4] = [
+    ("/v1/cells", "cells", "name"),
+    ("/v1/records", "records", "name"),
+    ("/v1/runs", "runs", "runId"),
+    ("/v1/maps", "maps", "name"),
+];
 
 fn escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
@@ -36,6 +40,7 @@ fn fill(served: &Served) {
             let place = format!("{}{}", escaped(name), of_group(group));
             assert_eq!(served.put(&format!("/v1/cells/{place}"), "1").status, 201);
             assert_eq!(served.put(&format!("/v1/records/{place}"), r#"{"type":"task","fields":{"n":1}}"#).status, 201);
+            assert_eq!(served.put(&format!("/v1/maps/{place}"), "{}").status, 201);
             let path = format!("/v1/runs/{}/events{}", escaped(name), of_group(group));
             let event = json!({ "eventType": "RunStarted", "idempotencyKey": "s" }).to_string();
             assert_eq!(served.post(&path, &event).status, 200);
@@ -133,6 +138,6 @@ fn counts_and_changes_narrow_to_a_group() {
         let changes = page.body["changes"].as_array().expect("changes").clone();
         changes.into_iter().map(|change| change["group"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(changes("").len(), 27);
-    assert_eq!(changes("&group=h%231"), vec![json!("h#1"); 9]);
+    assert_eq!(changes("").len(), 36);
+    assert_eq!(changes("&group=h%231"), vec![json!("h#1"); 12]);
 }

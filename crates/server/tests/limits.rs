@@ -249,7 +249,9 @@ fn reads_with(served: &limited::Served, parameter: &str) -> Vec<String> {
         operation["parameters"].as_array().into_iter().flatten().any(|taken| taken["name"] == parameter)
     };
     let taking = paths.iter().filter(|(_, operations)| takes(&operations["get"]));
-    taking.map(|(path, _)| path.replace("{session}", "s-1").replace(['{', '}'], "")).collect()
+    taking
+        .map(|(path, _)| path.replace("{session}", "s-1").replace("{partition}", "0").replace(['{', '}'], ""))
+        .collect()
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn things_and_bytes_are_those_of_all_spaces() {
         ("/v1/cells/a", "1"),
         ("/v1/cells/b?space=shop", "2"),
         ("/v1/records/r?space=shop", r#"{"type":"task","fields":{}}"#),
+        ("/v1/maps/m", "{}"),
     ] {
         drop(served.done("PUT", path, body));
     }
@@ -53,7 +54,8 @@ fn things_and_bytes_are_those_of_all_spaces() {
     let usage =
         ["default", "shop"].map(|space| json(&served.done("GET", &format!("/v1/spaces/{space}/usage"), "").body));
     let scraped = served.scrape();
-    for (place, (contract, things)) in [("cells", 1.0), ("records", 1.0), ("runs", 0.0)].into_iter().enumerate() {
+    let expected = [("cells", 1.0), ("keyed", 1.0), ("records", 1.0), ("runs", 0.0)];
+    for (place, (contract, things)) in expected.into_iter().enumerate() {
         let sum =
             |member: &str| usage.iter().map(|one| one["contracts"][place][member].as_f64().expect("a number")).sum();
         let bytes: f64 = sum("bytes");
@@ -65,6 +67,21 @@ fn things_and_bytes_are_those_of_all_spaces() {
     // The deleted cell is remembered, with its version before.
     assert_eq!(usage[0]["contracts"][0]["things"], 0);
     assert!(usage[0]["bytes"].as_u64().is_some_and(|bytes| bytes > 0));
+}
+
+#[test]
+fn updates_that_change_nothing_are_counted_by_what_became_of_them() {
+    let served = served(&Options::default());
+    let put = |version: u64, value: &str| {
+        drop(served.done("PUT", &format!("/v1/maps/m/keys/k?version={version}"), value));
+    };
+    put(2, "1");
+    let not_applied = |outcome: &str| format!("statehouse_keyed_updates_not_applied_total{{outcome=\"{outcome}\"}}");
+    for (outcome, version, value) in [("duplicate", 2, "1"), ("stale", 1, "1"), ("version_conflict", 2, "2")] {
+        let again = moved(&served, || put(version, value));
+        let expected = and(together([request("maps", "put_key", "ok"), entries(1.0)]), &[(&not_applied(outcome), 1.0)]);
+        assert_eq!(again, expected, "{outcome}");
+    }
 }
 
 #[test]
@@ -122,10 +139,8 @@ fn ends_of_attempts_and_records_are_told_apart() {
         session.close().expect("close");
         until(reason("session_ended"));
     });
-    for (what, count) in
-        [("released", 1.0), ("rescued", 1.0), ("exhausted", 1.0), ("expired", 1.0), ("session_ended", 1.0)]
-    {
-        assert_eq!(all.get(&reason(what)), Some(&count), "{what}: {all:?}");
+    for what in ["released", "rescued", "exhausted", "expired", "session_ended"] {
+        assert_eq!(all.get(&reason(what)), Some(&1.0), "{what}: {all:?}");
     }
     assert_eq!(all.get(&reason("finished")), None, "{all:?}");
     assert_eq!(all[r#"statehouse_claims_total{type="task"}"#], 3.0);

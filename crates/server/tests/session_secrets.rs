@@ -104,6 +104,13 @@ fn body_of(route: &Route) -> Option<&'static str> {
         "transactions.commit" => r#"{"do":[{"op":"cell.set","name":"t","value":1}]}"#,
         "runs.append" => r#"{"eventType":"A","idempotencyKey":"k"}"#,
         "runs.fork" => r#"{"as":"fork","at":1}"#,
+        "maps.create" => r#"{"policy":"monotonic"}"#,
+        "maps.update" => r#"{"updates":[{"op":"put","key":"k","value":1,"version":1}]}"#,
+        "maps.commit" | "keyed.commit" => r#"{"number":1}"#,
+        "maps.seal" => r#"{"version":1}"#,
+        "maps.put_key" => "1",
+        "keyed.acquire" => r#"{"worker":"w","wait":"100ms"}"#,
+        "maps.delete" | "maps.delete_key" => "",
         "sessions.acknowledge" => r#"{"upto":0}"#,
         "sessions.request" => "command",
         "cells.delete" | "records.delete" | "runs.close" | "runs.delete" | "sessions.end" | "sessions.keepalive"
@@ -124,7 +131,7 @@ fn acts_as_a_session(route: &Route) -> bool {
 fn request(running: &Running, route: &Route, session: &str, number: u64, secret: Option<&str>) -> Request {
     let body = body_of(route).unwrap_or_else(|| panic!("{} takes a session: say with which body", route.name));
     let body = body.replace("HISTORY", &format!("{:016x}", running.house.id()));
-    let path = route.at(&[if in_path(route) { session } else { "jobs.1" }]);
+    let path = route.at(&[if in_path(route) { session } else { "jobs.1" }, "0"]);
     let mut request = match route.method {
         Method::Get => Request::get(path),
         Method::Put => Request::put(path),
@@ -134,6 +141,9 @@ fn request(running: &Running, route: &Route, session: &str, number: u64, secret:
     };
     if !body.is_empty() {
         request = request.body(body);
+    }
+    if ["maps.put_key", "maps.delete_key"].contains(&route.name) {
+        request = request.query("version", 1);
     }
     if route.numbered {
         request = request.header("Statehouse-Session", session);

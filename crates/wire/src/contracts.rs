@@ -74,24 +74,35 @@ macro_rules! of_contracts {
 
         fn guard(raw: &str) -> Result<Guard, DecodeError> {
             let names = guards::names_of(raw, &GUARDED)?;
-            // Every contract reads its own members and skips others: a member of a wrong type is refused by its name, whatever
-            // the guard is about.
-            $(let $folder: crate::$folder::$guards = from_json_text(raw)?;)*
-            let thing = guards::thing_of(&names, &GUARDED)?;
+            let thing = match guards::thing_of(&names, &GUARDED) {
+                Ok(thing) => thing,
+                Err(wrong) => {
+                    // A member of a wrong type is refused by its name, whatever the guard is about.
+                    $(from_json_text::<crate::$folder::$guards>(raw)?;)*
+                    return Err(wrong);
+                }
+            };
+            // Every contract reads its own members and skips others, which are no conditions of its things.
             let is_of = |guarded: &[Guarded]| guarded.iter().any(|of| of.member == thing.member);
             $(if is_of(crate::$folder::$guards::GUARDED) {
-                guards::check(&$folder, &names, thing)?;
-                return Ok(Guard::$kind($folder));
+                let guard: crate::$folder::$guards = from_json_text(raw)?;
+                guards::check(&guard, &names, thing)?;
+                return Ok(Guard::$kind(guard));
             })*
             unreachable!("what a guard can be about is of a contract")
         }
 
-        /// The members of the guards of all contracts. Where two have a member, it is described by the first.
+        /// The members of the guards of all contracts.
         fn guard_members(schemas: &mut Schemas) -> Vec<Member> {
             let mut all: Vec<Member> = Vec::new();
             for member in [$(crate::$folder::$guards::members(schemas)),*].concat() {
-                if all.iter().all(|known| known.name != member.name) {
-                    all.push(member);
+                match all.iter_mut().find(|known| known.name == member.name) {
+                    None => all.push(member),
+                    // Where two contracts have a member, the first says what it is, and both what it can be.
+                    Some(known) if known.schema != member.schema => {
+                        known.schema = json!({ "anyOf": [known.schema.take(), member.schema] });
+                    }
+                    Some(_) => {}
                 }
             }
             all

@@ -1,7 +1,7 @@
 //! The HTTP API of Statehouse: a type for every body, query and answer, and every route by name.
 //!
 //! - [`routes`]: method, path and name of every route. Servers and clients spell them only here.
-//! - [`cells`], [`state`], [`records`], [`runs`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
+//! - [`cells`], [`state`], [`records`], [`runs`], [`keyed`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
 //!   [`operations`]: one file or folder per contract. [`written`], [`follow`]: what several of them share.
 //! - [`owners`]: guarded groups, and who owns one. [`contracts`]: what every contract has a part of.
 //! - [`values`]: user JSON and durations. [`opaque`]: text that clients keep and send back.
@@ -19,6 +19,7 @@ pub mod changes;
 pub mod contracts;
 pub mod error;
 pub mod follow;
+pub mod keyed;
 pub mod letters;
 pub mod opaque;
 pub mod operations;
@@ -47,6 +48,8 @@ macro_rules! with_contracts {
             records: Record = "record" { RecordOperation, RecordGuard, Failed(FailedOperation) }
             /// A run.
             runs: Run = "run" { RunOperation, RunGuard, Appended(Appended) }
+            /// A map of keyed state.
+            keyed: Map = "map" { MapOperation, MapGuard, Updated(MapUpdated) }
         }
     };
 }

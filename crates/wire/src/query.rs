@@ -45,8 +45,16 @@ fn decode_form(part: &str) -> Option<Cow<'_, str>> {
 /// assert_eq!((decode("%ff"), decode("%2")), (None, None));
 /// ```
 pub fn decode(part: &str) -> Option<Cow<'_, str>> {
+    match decode_bytes(part)? {
+        Cow::Borrowed(_) => Some(Cow::Borrowed(part)),
+        Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
+    }
+}
+
+/// Decodes the percent escapes of a part of a path into bytes, which need not be text; none if an escape is broken.
+pub fn decode_bytes(part: &str) -> Option<Cow<'_, [u8]>> {
     if !part.contains('%') {
-        return Some(Cow::Borrowed(part));
+        return Some(Cow::Borrowed(part.as_bytes()));
     }
     let bytes = part.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -61,7 +69,7 @@ pub fn decode(part: &str) -> Option<Cow<'_, str>> {
         decoded.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
         at += 3;
     }
-    String::from_utf8(decoded).ok().map(Cow::Owned)
+    Some(Cow::Owned(decoded))
 }
 
 /// Encodes text for a path or a query.
@@ -70,8 +78,13 @@ pub fn decode(part: &str) -> Option<Cow<'_, str>> {
 /// assert_eq!(statehouse_wire::query::encode("a/b c"), "a%2Fb%20c");
 /// ```
 pub fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
+    encode_bytes(text.as_bytes())
+}
+
+/// Encodes bytes, which need not be text, for a path.
+pub fn encode_bytes(bytes: &[u8]) -> String {
+    let mut encoded = String::with_capacity(bytes.len());
+    for byte in bytes.iter().copied() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
             _ => encoded.push_str(&format!("%{byte:02X}")),

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::query::encode;
+use crate::query::{encode, encode_bytes};
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +69,24 @@ impl Route {
     /// assert_eq!(statehouse_wire::routes::CELLS_READ.at(&["a/b"]), "/v1/cells/a%2Fb");
     /// ```
     pub fn at(&self, parts: &[&str]) -> String {
-        let mut parts = parts.iter();
+        self.filled(parts.iter().map(|part| encode(part)))
+    }
+
+    /// [`at`](Self::at), for a path that ends with bytes which need not be text.
+    ///
+    /// ```
+    /// assert_eq!(statehouse_wire::routes::MAPS_KEY.at_key(&["m"], &[0xff]), "/v1/maps/m/keys/%FF");
+    /// ```
+    pub fn at_key(&self, parts: &[&str], key: &[u8]) -> String {
+        self.filled(parts.iter().map(|part| encode(part)).chain([encode_bytes(key)]))
+    }
+
+    fn filled(&self, mut parts: impl Iterator<Item = String>) -> String {
         let mut rest = self.path;
         let mut filled = String::with_capacity(rest.len());
         while let Some((before, behind)) = rest.split_once('{') {
             filled.push_str(before);
-            filled.push_str(&encode(parts.next().copied().unwrap_or_default()));
+            filled.push_str(&parts.next().unwrap_or_default());
             rest = behind.split_once('}').map_or("", |(_, behind)| behind);
         }
         filled + rest
@@ -82,12 +94,13 @@ impl Route {
 
     /// Whether it writes in a group, so that its sender can show that it owns the group.
     pub fn is_fenced(&self) -> bool {
-        (self.numbered && self.subject() != GROUPS_OWN.subject()) || *self == SESSIONS_REQUEST
+        let about_owners = self.subject() == GROUPS_OWN.subject() || *self == KEYED_ACQUIRE;
+        (self.numbered && !about_owners) || *self == SESSIONS_REQUEST
     }
 
     /// Whether it can be forced: it writes in a group, or takes one from its owner.
     pub fn can_be_forced(&self) -> bool {
-        self.is_fenced() || *self == GROUPS_OWN
+        self.is_fenced() || matches!(*self, GROUPS_OWN | KEYED_ACQUIRE)
     }
 
     /// Its subject: the part of its name before the dot.
@@ -104,39 +117,83 @@ impl Route {
 /// The result of looking up a method and a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'path> {
-    /// The route at this index of [`ALL`], and the name in the path, still escaped.
-    Route(usize, &'path str),
+    /// The route at this index of [`ALL`], and what the path has for its parameters.
+    Route(usize, PathParts<'path>),
     /// The path exists with other methods.
     OtherMethod,
     /// No route.
     Nothing,
 }
 
-/// Path parameters that may contain `/`.
-const SPANNING: &[&str] = &["name", "run", "group", "prefix"];
+/// The maximum number of parameters in a path.
+const PARTS_MAX: usize = 3;
+
+/// What a path has for the parameters of its route, in order, still escaped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathParts<'path> {
+    parts: [&'path str; PARTS_MAX],
+    count: usize,
+}
+
+impl<'path> PathParts<'path> {
+    /// The first one, which names the thing; empty if there is none.
+    pub fn first(&self) -> &'path str {
+        self.parts[0]
+    }
+
+    /// Those behind the first.
+    pub fn rest(&self) -> &[&'path str] {
+        self.parts.get(1..self.count).unwrap_or_default()
+    }
+
+    fn push(&mut self, part: &'path str) {
+        self.parts[self.count] = part;
+        self.count += 1;
+    }
+}
+
+/// Path parameters that may contain `/`. Each is the last in its path.
+const SPANNING: &[&str] = &["name", "run", "group", "prefix", "key"];
 
 /// A path, split into its parts.
 struct Pattern {
     before: &'static str,
-    behind: &'static str,
-    named: bool,
-    spanning: bool,
+    /// Its parameters: whether they may contain `/`, and what stands behind each.
+    parameters: Vec<(bool, &'static str)>,
 }
 
 impl Pattern {
     fn new(path: &'static str) -> Self {
-        let (before, rest) = path.split_once('{').unwrap_or((path, ""));
-        let (name, behind) = rest.split_once('}').unwrap_or_default();
-        Self { before, behind, named: !name.is_empty(), spanning: SPANNING.contains(&name) }
+        let (before, mut rest) = path.split_once('{').unwrap_or((path, ""));
+        let mut parameters = Vec::new();
+        while let Some((name, behind)) = rest.split_once('}') {
+            let (until, more) = behind.split_once('{').unwrap_or((behind, ""));
+            parameters.push((SPANNING.contains(&name), until));
+            rest = more;
+        }
+        Self { before, parameters }
     }
 
-    /// The name in a path, if the path matches this pattern.
-    fn name_in<'path>(&self, path: &'path str) -> Option<&'path str> {
-        if !self.named {
-            return (path == self.before).then_some("");
+    /// The bytes behind the last parameter: a pattern with more of them is more specific.
+    fn bytes_behind(&self) -> usize {
+        self.parameters.last().map_or(0, |(_, behind)| behind.len())
+    }
+
+    /// What a path has for the parameters, if it matches this pattern.
+    fn parts_of<'path>(&self, path: &'path str) -> Option<PathParts<'path>> {
+        let mut parts = PathParts::default();
+        let mut left = path.strip_prefix(self.before)?;
+        let Some(((spanning, behind), earlier)) = self.parameters.split_last() else {
+            return left.is_empty().then_some(parts);
+        };
+        for (_, until) in earlier {
+            let end = left.find('/').filter(|end| *end > 0)?;
+            parts.push(&left[..end]);
+            left = left[end..].strip_prefix(until)?;
         }
-        let name = path.strip_prefix(self.before)?.strip_suffix(self.behind)?;
-        (self.spanning || (!name.is_empty() && !name.contains('/'))).then_some(name)
+        let last = left.strip_suffix(behind)?;
+        parts.push(last);
+        (*spanning || (!last.is_empty() && !last.contains('/'))).then_some(parts)
     }
 }
 
@@ -147,7 +204,7 @@ static BY_WORD: LazyLock<HashMap<&'static str, Vec<(usize, Pattern)>>> = LazyLoc
         by_word.entry(first_word(route.path)).or_default().push((place, Pattern::new(route.path)));
     }
     for patterns in by_word.values_mut() {
-        patterns.sort_by_key(|(_, pattern)| std::cmp::Reverse(pattern.behind.len()));
+        patterns.sort_by_key(|(_, pattern)| std::cmp::Reverse(pattern.bytes_behind()));
     }
     by_word
 });
@@ -164,7 +221,7 @@ fn first_word(path: &str) -> &str {
 /// ```
 /// use statehouse_wire::routes::{ALL, Found, RECORDS_READ, RECORDS_STEP, find};
 /// let found = |method, path| match find(method, path) {
-///     Found::Route(place, name) => Some((ALL[place].name, name)),
+///     Found::Route(place, parts) => Some((ALL[place].name, parts.first())),
 ///     _ => None,
 /// };
 /// assert_eq!(found("POST", "/v1/records/a/step"), Some((RECORDS_STEP.name, "a")));
@@ -175,11 +232,11 @@ fn first_word(path: &str) -> &str {
 pub fn find<'path>(method: &str, path: &'path str) -> Found<'path> {
     let mut other_method = false;
     for (place, pattern) in BY_WORD.get(first_word(path)).into_iter().flatten() {
-        let Some(name) = pattern.name_in(path) else {
+        let Some(parts) = pattern.parts_of(path) else {
             continue;
         };
         if ALL[*place].method.as_str() == method {
-            return Found::Route(*place, name);
+            return Found::Route(*place, parts);
         }
         other_method = true;
     }
@@ -245,6 +302,26 @@ routes! {
     RUNS_CLOSE = Post Group numbered "/v1/runs/{run}/close" "runs.close";
     RUNS_FORK = Post Group numbered "/v1/runs/{run}/fork" "runs.fork";
     RUNS_DELETE = Delete Group numbered "/v1/runs/{run}" "runs.delete";
+    MAPS_LIST = Get Group "/v1/maps" "maps.list";
+    MAPS_READ = Get Group "/v1/maps/{map}" "maps.get";
+    MAPS_CREATE = Put Group numbered "/v1/maps/{map}" "maps.create";
+    MAPS_DELETE = Delete Group numbered "/v1/maps/{map}" "maps.delete";
+    MAPS_UPDATE = Post Group numbered "/v1/maps/{map}/updates" "maps.update";
+    MAPS_COMMIT = Post Group numbered "/v1/maps/{map}/commits" "maps.commit";
+    MAPS_SEAL = Post Group numbered "/v1/maps/{map}/seal" "maps.seal";
+    MAPS_SCAN = Get Group "/v1/maps/{map}/keys" "maps.scan";
+    MAPS_KEY = Get Group "/v1/maps/{map}/keys/{key}" "maps.get_key";
+    MAPS_PUT_KEY = Put Group numbered "/v1/maps/{map}/keys/{key}" "maps.put_key";
+    MAPS_DELETE_KEY = Delete Group numbered "/v1/maps/{map}/keys/{key}" "maps.delete_key";
+    MAPS_POSITIONS = Get Group "/v1/maps/{map}/positions" "maps.positions";
+    KEYED_LIST = Get Branch "/v1/keyed" "keyed.list";
+    KEYED_PARTITIONS = Get Branch "/v1/keyed/{operator}" "keyed.partitions";
+    KEYED_READ = Get Branch "/v1/keyed/{operator}/{partition}" "keyed.get";
+    KEYED_ACQUIRE = Post Branch numbered "/v1/keyed/{operator}/{partition}/acquire" "keyed.acquire";
+    KEYED_COMMIT = Post Branch numbered "/v1/keyed/{operator}/{partition}/commits" "keyed.commit";
+    KEYED_SCAN = Get Branch "/v1/keyed/{operator}/{partition}/keys" "keyed.scan";
+    KEYED_KEY = Get Branch "/v1/keyed/{operator}/{partition}/keys/{key}" "keyed.get_key";
+    KEYED_POSITIONS = Get Branch "/v1/keyed/{operator}/{partition}/positions" "keyed.positions";
     SESSIONS_LIST = Get Store "/v1/sessions" "sessions.list";
     SESSIONS_OPEN = Post Store "/v1/sessions" "sessions.open";
     SESSIONS_READ = Get Store "/v1/sessions/{session}" "sessions.get";
@@ -287,17 +364,4 @@ routes! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_write_in_a_branch_can_be_numbered() {
-        for route in ALL {
-            let writes = route.method != Method::Get && route.scope >= Scope::Branch;
-            // A request of a user's machine has its number already: it is a request of the session in its path.
-            let expected = writes && *route != SESSIONS_REQUEST;
-            // A command of the state primitive names its branch itself.
-            assert_eq!(route.numbered, expected || *route == STATE_COMMAND, "{}", route.name);
-        }
-    }
-}
+mod tests;

@@ -17,6 +17,8 @@ pub(crate) struct Call<Q, B> {
     pub(crate) scope: RequestScope,
     /// The name in the path; empty if there is none.
     pub(crate) name: String,
+    /// What the path has for the parameters behind the name: bytes that need not be text.
+    pub(crate) rest: Vec<Vec<u8>>,
     /// Its query.
     pub(crate) query: Q,
     /// Its body.

@@ -13,6 +13,7 @@ pub(crate) mod call;
 pub(crate) mod catalogue;
 mod cells;
 pub(crate) mod changes;
+mod keyed;
 pub(crate) mod letters;
 pub(crate) mod machines;
 mod records;
@@ -42,6 +43,7 @@ macro_rules! with_contracts {
             cells: Cell
             records: Record
             runs: Run
+            keyed: Map
         }
     };
 }

@@ -22,13 +22,26 @@ pub(crate) async fn commit(server: Server, call: Call<NoQuery, Transaction>) -> 
         return Err(Refusal::invalid("owner", format!("owner repeats the header {OWNER}: send one of them")));
     }
     let (owner, force) = (owner.or(scope.owner.clone()), scope.force || force == Some(true));
-    let (handles, group) = RequestScope { owner, force, ..scope }.open_group(&server.house, &group)?;
-    let mut builder = CommitBuilder::new(&server, &handles.space, group, 0)?;
+    let scope = RequestScope { owner, force, ..scope };
+    let (commit, done, replayed) = commit_in(&server, scope, &group, guards, fence, operations).await?;
+    Ok(Reply::new(Committed { commit, done }).replayed(replayed))
+}
+
+/// Commits in a group. Returns the commit, the result of each operation, and whether they were stored by an earlier sending.
+pub(super) async fn commit_in(
+    server: &Server,
+    scope: RequestScope,
+    group: &str,
+    guards: Option<Vec<Guard>>,
+    fence: Option<Fence>,
+    operations: Vec<Operation>,
+) -> Result<(u64, Vec<Done>, bool), Refusal> {
+    let (handles, group) = scope.open_group(&server.house, group)?;
+    let mut builder = CommitBuilder::new(server, &handles.space, group, 0)?;
     builder.add(guards, fence, operations)?;
     let CommitBuilder { commit, parts, .. } = builder;
     let (committed, done) = commit.run_each_later().await?;
-    let done = all_done(parts, &done);
-    Ok(Reply::new(Committed { commit: committed.commit, done }).replayed(handles.replayed()))
+    Ok((committed.commit, all_done(parts, &done), handles.replayed()))
 }
 
 /// A commit under construction.

@@ -10,10 +10,9 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
-use wire::query::decode;
 
 use super::entry::{Admitted, Entry};
-use super::head::Head;
+use super::head::{Head, PathNames};
 use super::table::{self, Found};
 use crate::Server;
 use crate::metrics::{Counted, Operation};
@@ -28,8 +27,7 @@ pub(crate) type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 /// A request whose route is known.
 pub(crate) struct Routed {
     entry: Option<&'static Entry>,
-    /// The name in the path.
-    name: String,
+    path: PathNames,
     refused: Option<Problem>,
 }
 
@@ -44,18 +42,18 @@ impl Routed {
     /// Finds the route of a request.
     pub(crate) fn find(parts: &Parts) -> Self {
         match table::find(&parts.method, parts.uri.path()) {
-            Found::Entry(entry, name) => match decode(name) {
-                Some(name) => Self { entry: Some(entry), name: name.into_owned(), refused: None },
+            Found::Entry(entry, parts) => match PathNames::of(&parts) {
+                Some(path) => Self { entry: Some(entry), path, refused: None },
                 None => {
                     let detail = "the path is not text: a % starts no escape, or its bytes are not UTF-8";
-                    Self { entry: Some(entry), name: String::new(), refused: Some(Problem::malformed(detail)) }
+                    Self { entry: Some(entry), path: PathNames::default(), refused: Some(Problem::malformed(detail)) }
                 }
             },
             Found::OtherMethod => {
                 let refused = Problem::no_such_method(table::methods(parts.uri.path()));
-                Self { entry: None, name: String::new(), refused: Some(refused) }
+                Self { entry: None, path: PathNames::default(), refused: Some(refused) }
             }
-            Found::Nothing => Self { entry: None, name: String::new(), refused: Some(Problem::no_such_route()) },
+            Found::Nothing => Self { entry: None, path: PathNames::default(), refused: Some(Problem::no_such_route()) },
         }
     }
 
@@ -70,7 +68,7 @@ impl Routed {
         let only_head = parts.method == Method::HEAD;
         let decoded = match (self.entry, self.refused) {
             (Some(entry), None) => {
-                Head::read(entry, self.name, parts, &server.history).and_then(|head| entry.decode(server, head, bytes))
+                Head::read(entry, self.path, parts, &server.history).and_then(|head| entry.decode(server, head, bytes))
             }
             (_, refused) => Err(refused.unwrap_or_else(Problem::no_such_route)),
         };

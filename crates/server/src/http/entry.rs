@@ -196,6 +196,7 @@ where
         let call = Call {
             scope: head.scope,
             name: head.name,
+            rest: head.rest,
             query,
             body,
             expected: head.expected,

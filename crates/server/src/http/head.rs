@@ -12,7 +12,8 @@ use axum::http::request::Parts;
 use contract::suggest::nearest;
 use contract::{Expected, SessionSecret};
 use wire::owners::OwnerToken;
-use wire::query::{Parameter, parameters};
+use wire::query::{Parameter, decode, decode_bytes, parameters};
+use wire::routes::PathParts;
 use wire::values::SessionId;
 use wire::{DecodeError, Reason};
 
@@ -43,6 +44,8 @@ pub(crate) struct Head {
     pub(crate) scope: RequestScope,
     /// The name in the path.
     pub(crate) name: String,
+    /// What the path has for the parameters behind the name.
+    pub(crate) rest: Vec<Vec<u8>>,
     /// The parameters that the route's own type reads.
     pub(crate) parameters: Vec<Parameter<'static>>,
     pub(crate) expected: Option<Expected>,
@@ -53,6 +56,24 @@ pub(crate) struct Head {
     /// The media types that the client accepts.
     pub(crate) takes: Option<String>,
     honours: Honours,
+}
+
+/// What the path of a request names.
+#[derive(Default)]
+pub(crate) struct PathNames {
+    /// The name, in the place of the first parameter.
+    pub(crate) name: String,
+    /// What is in the place of each further one.
+    pub(crate) rest: Vec<Vec<u8>>,
+}
+
+impl PathNames {
+    /// Decodes the parts of a path; none if an escape is broken, or the name is not text.
+    pub(crate) fn of(parts: &PathParts<'_>) -> Option<Self> {
+        let name = decode(parts.first())?.into_owned();
+        let rest = parts.rest().iter().map(|part| decode_bytes(part).map(Cow::into_owned));
+        rest.collect::<Option<_>>().map(|rest| Self { name, rest })
+    }
 }
 
 /// The headers found; a repeated name is refused.
@@ -75,7 +96,8 @@ struct Found<'headers> {
 
 impl Head {
     /// Reads the head of a request to a route.
-    pub(crate) fn read(entry: &Entry, name: String, parts: &Parts, history: &HeaderValue) -> Result<Self, Problem> {
+    pub(crate) fn read(entry: &Entry, path: PathNames, parts: &Parts, history: &HeaderValue) -> Result<Self, Problem> {
+        let PathNames { name, rest } = path;
         let honours = entry.honours;
         let (found, takes) = headers(parts, entry)?;
         if let Some(known) = found.history
@@ -107,6 +129,7 @@ impl Head {
         Ok(Self {
             scope,
             name,
+            rest,
             parameters,
             expected: expected(&found)?,
             key: found.idempotency_key.map(str::to_owned),

@@ -6,9 +6,9 @@ use axum::http::Method;
 use wire::routes::{
     BACKUP_CREATE, BACKUP_VERIFIED, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CHANGES_READ, ERRORS_LIST,
     ERRORS_PAGE, EXPORT_CREATE, LETTERS_DROP, LETTERS_LIST, LETTERS_RETRY, LIMITS_READ, PUSHES_RETRY, PUSHES_WAITING,
-    SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY, SERVER_ROOT, SERVER_STARTED, SERVER_STATUS,
-    SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE, SESSIONS_LIST, SESSIONS_OPEN,
-    SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
+    PathParts, SERVER_DOCS, SERVER_LIVE, SERVER_METRICS, SERVER_OPENAPI, SERVER_READY, SERVER_ROOT, SERVER_STARTED,
+    SERVER_STATUS, SERVER_VERSION, SESSIONS_ACKNOWLEDGE, SESSIONS_END, SESSIONS_KEEPALIVE, SESSIONS_LIST,
+    SESSIONS_OPEN, SESSIONS_PUSHES, SESSIONS_READ, SESSIONS_REQUEST, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
     SPACES_SET_RETENTION, SPACES_USAGE, STATE_COMMAND, TRANSACTIONS_COMMIT,
 };
 
@@ -25,8 +25,8 @@ pub(crate) fn entries() -> &'static [Entry] {
 
 /// The result of looking up a path and a method.
 pub(crate) enum Found<'path> {
-    /// A route, and the name in the path, still escaped.
-    Entry(&'static Entry, &'path str),
+    /// A route, and what the path has for its parameters.
+    Entry(&'static Entry, PathParts<'path>),
     /// The path exists with other methods.
     OtherMethod,
     /// No route.
@@ -38,9 +38,9 @@ pub(crate) fn find<'path>(method: &Method, path: &'path str) -> Found<'path> {
     let only_head = *method == Method::HEAD;
     let known = if only_head { "GET" } else { method.as_str() };
     match wire::routes::find(known, path) {
-        wire::routes::Found::Route(place, name) => match &TABLE.entries[place] {
+        wire::routes::Found::Route(place, parts) => match &TABLE.entries[place] {
             entry if only_head && !entry.head => Found::OtherMethod,
-            entry => Found::Entry(entry, name),
+            entry => Found::Entry(entry, parts),
         },
         wire::routes::Found::OtherMethod => Found::OtherMethod,
         wire::routes::Found::Nothing => Found::Nothing,

@@ -101,6 +101,7 @@ metrics! {
     PROJECTOR_LAG = gauge("statehouse_projector_lag_seconds", &["projector"], "Age of the oldest change of a run that the projector has not seen, whether it runs or not.");
     RUNS_VERIFIED = counter("statehouse_runs_verified_total", &[], "Runs whose projections were compared with their events.");
     RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
+    UPDATES_NOT_APPLIED = counter("statehouse_keyed_updates_not_applied_total", &["outcome"], "Updates of keyed state that changed nothing: duplicate, stale, or version_conflict.");
     IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");
 
     SESSIONS = gauge("statehouse_sessions", &["state"], "Live sessions.");

@@ -17,8 +17,8 @@ use super::list::{
     JOURNAL_BYTES, JOURNAL_QUEUE_BYTES, JOURNAL_QUEUE_COMMANDS, JOURNAL_QUEUE_LIMIT, JOURNAL_SYNC, LABEL_VALUES,
     LABEL_VALUES_LIMIT, LEFT_OUT, MEMORY, MESSAGES, MESSAGES_WAITING, OLDEST_READY, OLDEST_STALLED, PROJECTOR_LAG,
     PUSH_BACKLOG, RECORD_CHANGES, RECORDS, REPLAY_SECONDS, REPLAYED_ENTRIES, RUN_DIFFERENCES, RUNS, RUNS_VERIFIED,
-    SCRUBBED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, THING_BYTES, THINGS, WATCH_LAG,
-    WATCHERS,
+    SCRUBBED, SESSION_EXPIRED, SESSION_REPLAYS, SESSIONS, STORE_BYTES, STORE_STOPPED, THING_BYTES, THINGS,
+    UPDATES_NOT_APPLIED, WATCH_LAG, WATCHERS,
 };
 use super::text::Scrape;
 
@@ -90,6 +90,9 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
     scrape.whole(&MESSAGES, &["refused"], counters.messages_refused);
     scrape.whole(&MESSAGES, &["dropped"], counters.messages_dropped);
     scrape.whole(&IDEMPOTENCY_HITS, &[], counters.repeated_appends);
+    for (outcome, count) in counters.updates_not_applied {
+        scrape.whole(&UPDATES_NOT_APPLIED, &[outcome], count);
+    }
     scrape.whole(&SESSION_REPLAYS, &[], counters.session_replays);
     let EndedSessions { closed, timed_out, overrun, .. } = counters.sessions_ended;
     for (reason, count) in [("closed", closed), ("timeout", timed_out), ("overrun", overrun)] {

@@ -71,7 +71,7 @@ fn document() -> JsonValue {
         "info": {
             "title": "Statehouse",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Stores what your workers are doing: cells, records, runs and sessions, in one commit.",
+            "description": "Stores what your workers are doing: cells, records, runs, keyed state and sessions, in one commit.",
         },
         "paths": paths,
         "components": { "schemas": schemas.into_json() },
@@ -94,10 +94,10 @@ fn head_of(described: &JsonValue, entry: &Entry) -> JsonValue {
 fn described(entry: &Entry, schemas: &mut Schemas, problem: &JsonValue) -> JsonValue {
     let forms = entry.forms(schemas);
     let mut parameters = Vec::new();
-    if let Some((_, rest)) = entry.route.path.split_once('{') {
-        let name = rest.split('}').next().unwrap_or_default();
+    for name in entry.route.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
         let schema = match name {
             "session" => wire::values::SessionId::schema(schemas),
+            "partition" => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
             _ => json!({ "type": "string", "minLength": 1 }),
         };
         parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));

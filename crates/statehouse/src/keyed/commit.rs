@@ -7,6 +7,7 @@ use contract::limits::NAME_BYTES_MAX;
 use contract::{Error, Rejection, names};
 use kernel::{Guard, KeyedAct, KeyedGuard, Op, OpOutcome};
 
+use super::Maps;
 use super::updates::{MapCommit, MapUpdates};
 use crate::commit::{Commit, OwnGuard, OwnOp};
 
@@ -102,13 +103,19 @@ pub enum KeyedDone {
     /// The updates were applied, or some of them.
     Updated(Updated),
     /// The map was as the operation would have it: the seal is as high or higher, or it exists.
-    Unchanged,
+    Unchanged {
+        /// The commit number of its last change.
+        commit: u64,
+    },
 }
 
 impl KeyedDone {
-    /// A map has no version; each key has its own.
+    /// That of a map is the commit number of its last change; each key has its own.
     pub fn version(&self) -> Option<u64> {
-        None
+        match self {
+            KeyedDone::Updated(_) => None,
+            KeyedDone::Unchanged { commit } => Some(*commit),
+        }
     }
 }
 
@@ -116,7 +123,7 @@ impl KeyedDone {
 pub(crate) fn done(outcome: &OpOutcome) -> Option<KeyedDone> {
     match outcome {
         OpOutcome::Updated(updated) => Some(KeyedDone::Updated(updated.clone())),
-        OpOutcome::Existing(_) => Some(KeyedDone::Unchanged),
+        OpOutcome::Existing(commit) => Some(KeyedDone::Unchanged { commit: *commit }),
         _ => None,
     }
 }
@@ -196,5 +203,13 @@ impl Commit {
     /// Only if the map has read the input up to this position; none expects that it has read nothing of it.
     pub fn if_input_position(self, map: &str, input: &str, position: Option<u64>) -> Self {
         self.with_guard(OwnKeyedGuard::PositionIs(map.to_owned(), input.to_owned(), position))
+    }
+}
+
+impl Maps {
+    /// Starts a commit in the group of these maps. Maps without a group form one each, so the commit can concern only one of
+    /// them.
+    pub fn commit(&self) -> Commit {
+        Commit::new(self.scope.clone(), self.group.as_deref().map(str::to_owned))
     }
 }

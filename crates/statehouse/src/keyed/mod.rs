@@ -27,7 +27,7 @@ pub use contract::keyed::{
     InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated,
     shown_key,
 };
-pub use operator::{Operator, OwnedPartition, Partition, check_operator};
+pub use operator::{ListedOperators, Operator, OwnedPartition, Partition, check_operator};
 pub use overview::KeyedOverview;
 pub use partition_commit::{PartitionCommit, PartitionCommitted};
 pub use reads::{KeysPage, KeysRange, ListedMaps};
@@ -131,7 +131,12 @@ impl Maps {
     /// Says that the source has finished up to a version: nothing at or below it is applied any more, and versions of deleted
     /// keys that it passes are forgotten. A lower seal changes nothing.
     pub fn seal(&self, map: &str, version: impl Into<contract::keyed::LogicalTime>) -> Result<(), Error> {
-        self.propose(map, KeyedAct::Seal(version.into()), done).wait()
+        self.seal_later(map, version).wait().map(drop)
+    }
+
+    /// [`seal`](Self::seal), answered later: whether this has raised the seal.
+    pub fn seal_later(&self, map: &str, version: impl Into<contract::keyed::LogicalTime>) -> Pending<bool> {
+        self.propose(map, KeyedAct::Seal(version.into()), changed)
     }
 
     /// Creates a map with a policy, unless it exists with it. Maps that are created by their first update are monotonic.
@@ -152,17 +157,26 @@ impl Maps {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create(&self, map: &str, policy: Policy) -> Result<(), Error> {
-        self.propose(map, KeyedAct::Create(policy), done).wait()
+        self.create_later(map, policy).wait().map(drop)
+    }
+
+    /// [`create`](Self::create), answered later: whether this has created it.
+    pub fn create_later(&self, map: &str, policy: Policy) -> Pending<bool> {
+        self.propose(map, KeyedAct::Create(policy), changed)
     }
 
     /// Deletes a map with all that it holds, its input positions and the number of its last commit included. Returns whether
     /// there was one.
     pub fn delete_map(&self, map: &str) -> Result<bool, Error> {
+        Ok(self.delete_map_later(map).wait()?.is_some())
+    }
+
+    /// [`delete_map`](Self::delete_map), answered later: the commit number, if there was a map.
+    pub fn delete_map_later(&self, map: &str) -> Pending<Option<u64>> {
         self.propose(map, KeyedAct::Delete, |answer| match &answer {
-            Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Nothing] => Ok(false),
-            _ => written(answer).map(|Written { .. }| true),
+            Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Nothing] => Ok(None),
+            _ => written(answer).map(|Written { commit, .. }| Some(commit)),
         })
-        .wait()
     }
 
     fn propose<T>(&self, map: &str, act: KeyedAct<'_>, decode: fn(Answer) -> Result<T, Error>) -> Pending<T> {
@@ -186,9 +200,10 @@ impl Maps {
     }
 }
 
-fn done(answer: Answer) -> Result<(), Error> {
+fn changed(answer: Answer) -> Result<bool, Error> {
     match outcome(answer)? {
-        (_, OpOutcome::Written(_) | OpOutcome::Existing(_)) => Ok(()),
+        (_, OpOutcome::Written(_)) => Ok(true),
+        (_, OpOutcome::Existing(_)) => Ok(false),
         other => Err(unexpected_answer("a change of a map", &other)),
     }
 }

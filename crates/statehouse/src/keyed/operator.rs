@@ -5,6 +5,7 @@
 
 use contract::guards::GroupGuard;
 use contract::keyed::{InputPosition, KeyedValue, MapSummary};
+use contract::limits::SCAN_ROWS_MAX;
 use contract::{Error, NameInGroup, Rejection, names};
 
 use super::partition_commit::PartitionCommit;
@@ -12,6 +13,7 @@ use super::reads::{KeysPage, KeysRange};
 use crate::OwnedGroup;
 use crate::group::Group;
 use crate::house::Space;
+use crate::paging::check_page;
 use crate::records::{ClaimOptions, Holder};
 
 /// An operator: a stream processor's state, in partitions. Created by [`Statehouse::keyed`](crate::Statehouse::keyed).
@@ -39,6 +41,12 @@ pub struct Operator {
     name: String,
 }
 
+/// Comes before every number, and behind what cannot be one.
+const BEFORE_DIGITS: &str = "/\u{10ffff}";
+
+/// Comes behind the names of groups.
+const LAST_GROUP: &str = "\u{10ffff}\u{10ffff}\u{10ffff}\u{10ffff}";
+
 /// Checks the name of an operator: that of a map, without a slash.
 pub fn check_operator(name: &str) -> Result<(), Rejection> {
     if name.contains('/') {
@@ -62,29 +70,29 @@ impl Operator {
         Partition { operator: self.clone(), number }
     }
 
-    /// The partitions that hold something, with their summaries, by number as text: at most `limit` after one of them.
+    /// The partitions that hold something, with their summaries, by number as text: at most `limit` (1 to 1,000) after one of
+    /// them.
     pub fn partitions(&self, after: Option<u32>, limit: usize) -> Result<Vec<(u32, MapSummary)>, Error> {
         check_operator(&self.name)?;
-        let mut after = after.map(|number| NameInGroup::new(self.name.as_str(), Some(self.group_of(number))));
+        let begins = format!("{}/", self.name);
+        // Groups of other names are skipped: those before the first digit here, and those behind the last below.
+        let group = after.map_or_else(|| format!("{begins}{BEFORE_DIGITS}"), |number| self.group_of(number));
+        let mut after = Some(NameInGroup::new(self.name.as_str(), Some(group)));
         let mut found = Vec::new();
-        loop {
-            let page = self.space.maps().list(&self.name, after.as_ref(), limit.max(1))?;
-            for (name, summary) in page.maps {
-                if name.name != self.name {
-                    // Names are in order, and the operator's own is the first with this prefix.
+        while after.is_some() {
+            let page = self.space.maps().list(&self.name, after.as_ref(), limit)?;
+            for (NameInGroup { name, group }, summary) in page.maps {
+                let Some(group) = group.filter(|group| name == self.name && group.starts_with(&begins)) else {
                     return Ok(found);
-                }
-                let number = name.group.as_deref().and_then(|group| self.number_of(group));
-                found.extend(number.map(|number| (number, summary)));
+                };
+                found.extend(self.number_of(&group).map(|number| (number, summary)));
                 if found.len() >= limit {
                     return Ok(found);
                 }
             }
             after = page.next_after;
-            if after.is_none() {
-                return Ok(found);
-            }
         }
+        Ok(found)
     }
 
     fn group_of(&self, number: u32) -> String {
@@ -94,6 +102,53 @@ impl Operator {
     fn number_of(&self, group: &str) -> Option<u32> {
         let number = group.strip_prefix(&self.name)?.strip_prefix('/')?;
         number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number)
+    }
+}
+
+/// A page of operators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedOperators {
+    /// Their names, in order.
+    pub operators: Vec<String>,
+    /// The name after which the next page starts, if there may be more.
+    pub next_after: Option<String>,
+}
+
+impl Space {
+    /// The operators that hold something, by name: at most `limit` (1 to 1,000) with a prefix, after a name.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::Merge;
+    /// use statehouse::records::ClaimOptions;
+    /// house.maps().put("prices", b"apple", 30, 1)?; // no operator's
+    /// let mut partition = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
+    /// partition.commit().merge(b"hello", Merge::Add, 2).run()?;
+    /// assert_eq!(house.space("default").operators("", None, 10)?.operators, ["wordcount"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn operators(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<ListedOperators, Error> {
+        check_page(limit)?;
+        let behind = |name: &str| NameInGroup::new(name, Some(LAST_GROUP.to_owned()));
+        let mut listed = ListedOperators::default();
+        let mut after = after.map(behind);
+        for _ in 0..SCAN_ROWS_MAX / 2 {
+            let Some((found, _)) = self.maps().list(prefix, after.as_ref(), 1)?.maps.into_iter().next() else {
+                listed.next_after = None;
+                return Ok(listed);
+            };
+            let name = found.name;
+            if check_operator(&name).is_ok() && !self.keyed(name.as_str()).partitions(None, 1)?.is_empty() {
+                listed.operators.push(name.clone());
+            }
+            after = Some(behind(&name));
+            listed.next_after = Some(name);
+            if listed.operators.len() == limit {
+                return Ok(listed);
+            }
+        }
+        Ok(listed)
     }
 }
 
@@ -139,7 +194,8 @@ impl Partition {
         Ok(owned)
     }
 
-    fn guard(&self) -> Result<(), Error> {
+    /// Guards the operator's groups, if no guard covers this one yet. [`acquire`](Self::acquire) does that too.
+    pub fn guard(&self) -> Result<(), Error> {
         check_operator(&self.operator.name)?;
         match self.group().guard()? {
             Some(_) => Ok(()),

@@ -50,7 +50,7 @@ impl<'partition> PartitionCommit<'partition> {
 
     /// Merges an integer into a key.
     pub fn merge(mut self, key: &[u8], merge: Merge, operand: i64) -> Self {
-        self.map.updates.merge(key, merge, operand);
+        self.map.updates.add_merge(key, merge, operand);
         self
     }
 
@@ -62,7 +62,7 @@ impl<'partition> PartitionCommit<'partition> {
 
     /// Removes a merged key.
     pub fn remove(mut self, key: &[u8]) -> Self {
-        self.map.updates.remove(key);
+        self.map.updates.add_remove(key);
         self
     }
 

@@ -62,12 +62,14 @@ impl MapUpdates {
         self.writer.count()
     }
 
-    pub(super) fn merge(&mut self, key: &[u8], merge: Merge, operand: i64) {
+    /// [`MapCommit::merge`], in a loop. Outside of a numbered commit it is refused.
+    pub fn add_merge(&mut self, key: &[u8], merge: Merge, operand: i64) {
         self.check_key(key);
         self.writer.merge(key, merge, operand);
     }
 
-    pub(super) fn remove(&mut self, key: &[u8]) {
+    /// [`MapCommit::remove`], in a loop. Outside of a numbered commit it is refused.
+    pub fn add_remove(&mut self, key: &[u8]) {
         self.check_key(key);
         self.writer.remove(key);
     }
@@ -114,13 +116,13 @@ impl MapCommit {
 
     /// Merges an integer into a key, which counts once however often the commit is sent.
     pub fn merge(mut self, key: &[u8], merge: Merge, operand: i64) -> Self {
-        self.updates.merge(key, merge, operand);
+        self.updates.add_merge(key, merge, operand);
         self
     }
 
     /// Removes a merged key.
     pub fn remove(mut self, key: &[u8]) -> Self {
-        self.updates.remove(key);
+        self.updates.add_remove(key);
         self
     }
 

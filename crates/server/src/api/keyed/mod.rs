@@ -1,0 +1,135 @@
+//! Keyed state: maps, their keys, and how far their inputs were read.
+//!
+//! - [`keys`]: the calls on keys. [`operators`]: partitions and their owners. [`operations`]: maps in transactions.
+//! - `forms`: maps and keys as answers. [`routes`]: how the calls are reached. [`status`]: maps on the status page.
+
+mod forms;
+mod keys;
+pub(super) mod operations;
+mod operators;
+pub(super) mod routes;
+pub(super) mod status;
+
+use contract::{KeyedRejection, NameInGroup, Rejection};
+use statehouse::keyed::{KeyedDone, Policy};
+use statehouse::{Done, Group, Maps, Space};
+use wire::keyed::{
+    CommitMap, CreateMap, CreatedMap, DeletedMap, ListMaps, MapCommitted, MapList, MapUpdated, PolicyText, Positions,
+    ReadPositions, SealMap, SealedMap, ShownMap, UpdateMap,
+};
+use wire::operations::NoBody;
+use wire::query::NoQuery;
+use wire::values::PageCursor;
+
+use super::scope::Handles;
+use super::{Answered, Call, Refusal, Reply, page_limit};
+use crate::Server;
+
+/// The default number of maps, partitions, keys or positions in a page.
+const PAGE_ROWS: usize = 100;
+
+impl Handles {
+    /// The maps of the scope.
+    pub(crate) fn maps(&self) -> Maps {
+        self.of(Group::maps, Space::maps)
+    }
+}
+
+async fn list(server: Server, call: Call<ListMaps, NoBody>) -> Answered<MapList> {
+    let Call { scope, query, .. } = call;
+    let after = query.cursor.map(|cursor| text_of(cursor, NameInGroup::from_cursor)).transpose()?;
+    let prefix = query.prefix.unwrap_or_default();
+    let limit = page_limit(query.limit, PAGE_ROWS)?;
+    let memory = server.reserve_page().await?;
+    let maps = scope.open(&server.house)?.maps();
+    let found = server.call(move |_| maps.list(&prefix, after.as_ref(), limit)).await?;
+    let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));
+    let maps = found.maps.into_iter().map(|(name, summary)| forms::map(name, &summary)).collect();
+    Ok(Reply::page(MapList { maps, cursor }, memory))
+}
+
+/// What a cursor of text says.
+fn text_of<T>(cursor: PageCursor, read: impl FnOnce(&str) -> Option<T>) -> Result<T, Refusal> {
+    let found = cursor.into_text().and_then(|text| read(&text));
+    found.ok_or_else(|| Refusal::invalid("cursor", "the cursor was not issued by this server"))
+}
+
+async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<ShownMap> {
+    let maps = call.scope.open(&server.house)?.maps();
+    match maps.summary(&call.name)? {
+        Some(summary) => Ok(Reply::new(forms::map(NameInGroup::new(call.name, None), &summary))),
+        None => Err(no_such_map(call.name)),
+    }
+}
+
+fn no_such_map(map: String) -> Refusal {
+    Refusal::Store(Rejection::from(KeyedRejection::NoSuchMap { map }).into())
+}
+
+async fn create(server: Server, call: Call<NoQuery, CreateMap>) -> Answered<CreatedMap> {
+    let Call { scope, name, body, .. } = call;
+    let policy = body.policy.unwrap_or(PolicyText::Monotonic);
+    let handles = scope.open(&server.house)?;
+    let created = handles.maps().create_later(&name, Policy::from(policy)).await?;
+    Ok(Reply::new(CreatedMap { name, policy, created }).created(created).replayed(handles.replayed()))
+}
+
+async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<DeletedMap> {
+    let Call { scope, name, .. } = call;
+    let handles = scope.open(&server.house)?;
+    match handles.maps().delete_map_later(&name).await? {
+        Some(commit) => Ok(Reply::new(DeletedMap { name, commit }).replayed(handles.replayed())),
+        None => Err(no_such_map(name)),
+    }
+}
+
+async fn update(server: Server, call: Call<NoQuery, UpdateMap>) -> Answered<MapUpdated> {
+    let Call { scope, name, body, .. } = call;
+    let handles = scope.open(&server.house)?;
+    let updated = handles.maps().update_later(&name, &operations::updates(body.updates)).await?;
+    Ok(Reply::new(MapUpdated::from(&updated)).replayed(handles.replayed()))
+}
+
+async fn commit(server: Server, call: Call<NoQuery, CommitMap>) -> Answered<MapCommitted> {
+    let Call { scope, name, body, .. } = call;
+    let CommitMap { number, updates, positions, seal } = body;
+    let handles = scope.open(&server.house)?;
+    let commit = operations::numbered(number, updates, positions, seal);
+    let (committed, done) = handles.maps().commit().commit_map(&name, commit).run_each_later().await?;
+    let Some(MapUpdated { updates, applied, not_applied }) = done.last().and_then(updated) else {
+        return Err(Refusal::Internal("a commit of a map was answered by something else"));
+    };
+    let answer = MapCommitted { commit: committed.commit, number, updates, applied, not_applied };
+    Ok(Reply::new(answer).replayed(handles.replayed()))
+}
+
+fn updated(done: &Done) -> Option<MapUpdated> {
+    match done {
+        Done::Map(KeyedDone::Updated(updated)) => Some(updated.into()),
+        _ => None,
+    }
+}
+
+async fn seal(server: Server, call: Call<NoQuery, SealMap>) -> Answered<SealedMap> {
+    let Call { scope, name, body, .. } = call;
+    let handles = scope.open(&server.house)?;
+    let raised = handles.maps().seal_later(&name, body.version.0).await?;
+    Ok(Reply::new(SealedMap { name, raised }).replayed(handles.replayed()))
+}
+
+async fn positions(server: Server, call: Call<ReadPositions, NoBody>) -> Answered<Positions> {
+    let Call { scope, name, query, .. } = call;
+    let maps = scope.open(&server.house)?.maps();
+    positions_of(server, maps, name, query).await
+}
+
+/// A page of the positions of a map. One that does not exist has read nothing.
+async fn positions_of(server: Server, maps: Maps, map: String, query: ReadPositions) -> Answered<Positions> {
+    let ReadPositions { after, limit } = query;
+    let limit = page_limit(limit, PAGE_ROWS)?;
+    let memory = server.reserve_page().await?;
+    let found = server.call(move |_| maps.positions(&map, after.as_deref(), limit)).await?;
+    let next_after = found.last().filter(|_| found.len() == limit).map(|(input, _)| input.clone());
+    let positions = found.into_iter().map(forms::position).collect();
+    Ok(Reply::page(Positions { positions, next_after }, memory))
+}

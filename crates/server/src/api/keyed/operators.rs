@@ -1,0 +1,153 @@
+//! The calls on operators: who owns a partition, its commits, and what it holds.
+//!
+//! Keeps: a partition is a map with the operator's name in a guarded group, `OPERATOR/NUMBER`; whoever acquires it guards the group.
+
+use contract::{Error, NameInGroup};
+use statehouse::Group;
+use statehouse::keyed::check_operator;
+use statehouse::records::{ClaimOptions, Holder as StoredHolder};
+use wire::contracts::{Done, Operation};
+use wire::keyed::operations::{MapCommit, MapOperation};
+use wire::keyed::operators::{
+    AcquirePartition, CommitPartition, ListOperators, ListPartitions, OperatorList, PartitionAcquired,
+    PartitionCommitted, PartitionList, PartitionRead,
+};
+use wire::keyed::version::Version;
+use wire::keyed::{KeyEntry, KeyPage, MapUpdated, Positions, ReadPositions, ScanKeys};
+use wire::operations::NoBody;
+use wire::owners::Holder;
+use wire::query::NoQuery;
+use wire::values::{PageCursor, SessionId};
+
+use super::{PAGE_ROWS, forms, keys, positions_of, text_of};
+use crate::Server;
+use crate::api::scope::{Handles, RequestScope};
+use crate::api::{Answered, Call, Refusal, Reply, page_limit, transactions};
+
+/// The partition that a path names.
+struct Named {
+    operator: String,
+    partition: u32,
+    group: String,
+}
+
+/// Reads the path of a partition. Returns what is behind it in the path, too.
+fn named(operator: String, rest: Vec<Vec<u8>>) -> Result<(Named, Vec<u8>), Refusal> {
+    check_operator(&operator).map_err(Error::from)?;
+    let mut rest = rest.into_iter();
+    let number = rest.next().unwrap_or_default();
+    let text = String::from_utf8_lossy(&number);
+    // Another spelling would be another group.
+    let partition = text.parse().ok().filter(|parsed: &u32| parsed.to_string() == text);
+    let Some(partition) = partition else {
+        let detail = format!("{text:?} is not the number of a partition: 0, 1, 2, ... below 4294967296");
+        return Err(Refusal::invalid("partition", detail));
+    };
+    let group = format!("{operator}/{partition}");
+    Ok((Named { operator, partition, group }, rest.next().unwrap_or_default()))
+}
+
+pub(super) async fn list(server: Server, call: Call<ListOperators, NoBody>) -> Answered<OperatorList> {
+    let Call { scope, query, .. } = call;
+    let after = query.cursor.map(|cursor| text_of(cursor, |text| Some(text.to_owned()))).transpose()?;
+    let prefix = query.prefix.unwrap_or_default();
+    let limit = page_limit(query.limit, PAGE_ROWS)?;
+    let memory = server.reserve_page().await?;
+    let space = scope.open(&server.house)?.space;
+    let found = server.call(move |_| space.operators(&prefix, after.as_deref(), limit)).await?;
+    let cursor = found.next_after.map(|after| PageCursor(after.into_bytes()));
+    Ok(Reply::page(OperatorList { operators: found.operators, cursor }, memory))
+}
+
+pub(super) async fn partitions(server: Server, call: Call<ListPartitions, NoBody>) -> Answered<PartitionList> {
+    let Call { scope, name: operator, query, .. } = call;
+    let after = query.cursor.map(|cursor| text_of(cursor, |text| text.parse().ok())).transpose()?;
+    let limit = page_limit(query.limit, PAGE_ROWS)?;
+    let memory = server.reserve_page().await?;
+    let of = scope.open(&server.house)?.space.keyed(operator.as_str());
+    let found = server.call(move |_| of.partitions(after, limit)).await?;
+    let last = found.last().filter(|_| found.len() == limit).map(|(number, _)| number.to_string());
+    let shown = |(number, summary)| forms::partition(number, format!("{operator}/{number}"), &summary);
+    let partitions = found.into_iter().map(shown).collect();
+    let cursor = last.map(|last| PageCursor(last.into_bytes()));
+    Ok(Reply::page(PartitionList { operator, partitions, cursor }, memory))
+}
+
+pub(super) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<PartitionRead> {
+    let (Named { operator, partition, group }, _) = named(call.name, call.rest)?;
+    let (_, of_group) = call.scope.open_group(&server.house, &group)?;
+    let (guard, holder) = (of_group.guard()?.map(|(prefix, _)| prefix), of_group.owner()?.map(shown_holder));
+    let map = of_group.maps().summary(&operator)?;
+    let map = map.map(|summary| forms::map(NameInGroup::new(operator.as_str(), None), &summary));
+    Ok(Reply::new(PartitionRead { operator, partition, group, guard, holder, map }))
+}
+
+fn shown_holder(stored: StoredHolder) -> Holder {
+    let lease_ms = contract::time::millis(stored.lease_left);
+    Holder { worker: stored.worker, session: stored.session.map(SessionId), lease_ms }
+}
+
+pub(super) async fn acquire(server: Server, call: Call<NoQuery, AcquirePartition>) -> Answered<PartitionAcquired> {
+    let Call { scope, name, rest, body, wait, .. } = call;
+    let (Named { operator, partition, group }, _) = named(name, rest)?;
+    let mut options = ClaimOptions::worker(body.worker.unwrap_or_default());
+    if let Some(lease) = body.lease {
+        options = options.lease(lease.0);
+    }
+    // The guard is no request of the session: that is the claim.
+    let outside = RequestScope { session: None, secret: None, ..scope.clone() };
+    let guarded = outside.open(&server.house)?.space.keyed(operator.as_str()).partition(partition);
+    let (handles, of_group) = scope.open_group(&server.house, &group)?;
+    server.call(move |_| guarded.guard()).await?;
+    let owned = of_group.own_until(&options, server.waited(wait)).await?;
+    let summary = owned.maps().summary(&operator)?;
+    let answer = PartitionAcquired {
+        operator,
+        partition,
+        group,
+        token: owned.token(),
+        epoch: owned.attempt(),
+        next: summary.map_or(0, |summary| summary.last_number) + 1,
+        seal: summary.and_then(|summary| summary.seal).map(Version),
+    };
+    Ok(Reply::new(answer).replayed(handles.replayed()))
+}
+
+/// A commit is a transaction in the partition's group, whose last operation has the number.
+pub(super) async fn commit(server: Server, call: Call<NoQuery, CommitPartition>) -> Answered<PartitionCommitted> {
+    let Call { scope, name, rest, body, .. } = call;
+    let (Named { operator, group, .. }, _) = named(name, rest)?;
+    let CommitPartition { number, updates, positions, seal, guards, operations } = body;
+    let mut operations = operations.unwrap_or_default();
+    let of_map = MapCommit { name: operator, number, updates, positions, seal };
+    operations.push(Operation::Map(MapOperation::Commit(of_map)));
+    let committed = transactions::commit_in(&server, scope, &group, guards, None, operations);
+    let (commit, mut done, replayed) = committed.await?;
+    let Some(Done::Updated(MapUpdated { updates, applied, not_applied })) = done.pop() else {
+        return Err(Refusal::Internal("a commit of a partition was answered by something else"));
+    };
+    Ok(Reply::new(PartitionCommitted { commit, number, updates, applied, not_applied, done }).replayed(replayed))
+}
+
+/// The group of a partition, for reading.
+fn opened(server: &Server, scope: RequestScope, named: &Named) -> Result<Group, Refusal> {
+    let (_, group): (Handles, Group) = scope.open_group(&server.house, &named.group)?;
+    Ok(group)
+}
+
+pub(super) async fn key(server: Server, call: Call<NoQuery, NoBody>) -> Answered<KeyEntry> {
+    let (named, key) = named(call.name, call.rest)?;
+    keys::read_of(&opened(&server, call.scope, &named)?.maps(), &named.operator, key)
+}
+
+pub(super) async fn scan(server: Server, call: Call<ScanKeys, NoBody>) -> Answered<KeyPage> {
+    let (named, _) = named(call.name, call.rest)?;
+    let maps = opened(&server, call.scope, &named)?.maps();
+    keys::scan_of(server, maps, named.operator, call.query).await
+}
+
+pub(super) async fn positions(server: Server, call: Call<ReadPositions, NoBody>) -> Answered<Positions> {
+    let (named, _) = named(call.name, call.rest)?;
+    let maps = opened(&server, call.scope, &named)?.maps();
+    positions_of(server, maps, named.operator, call.query).await
+}
