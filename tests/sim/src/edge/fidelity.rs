@@ -183,12 +183,20 @@ fn write(client: &Client, batch: &Batch, found: &Found) {
     succeeds(Request::put(format!("/v1/records/r.{name}")).body(format!("{{\"fields\":{}}}", fields(documents))));
     let events: Vec<String> = documents.iter().enumerate().map(|(place, document)| event(place, document)).collect();
     succeeds(Request::post(format!("/v1/runs/run-{name}/events")).body(format!("[{}]", events.join(","))));
+    succeeds(Request::put(format!("/v1/maps/one-{name}/keys/{name}?version=1")).body(documents[0].as_str()));
+    let put = |(place, document): (usize, &String)| {
+        format!(r#"{{"op":"put","key":"{place:02}","value":{document},"version":1}}"#)
+    };
+    let updates: Vec<String> = documents.iter().enumerate().map(put).collect();
+    let updates = format!(r#""updates":[{}]"#, updates.join(","));
+    succeeds(Request::post(format!("/v1/maps/all-{name}/commits")).body(format!(r#"{{"number":1,{updates}}}"#)));
     let mut operations: Vec<String> = documents
         .iter()
         .enumerate()
         .map(|(place, document)| format!(r#"{{"op":"cell.set","name":"t/{name}/{place:02}","value":{document}}}"#))
         .collect();
     operations.push(format!(r#"{{"op":"record.put","name":"t.{name}","fields":{}}}"#, fields(documents)));
+    operations.push(format!(r#"{{"op":"map.update","name":"t-{name}",{updates}}}"#));
     operations.push(format!(r#"{{"op":"run.append","run":"t-{name}","event":{}}}"#, event(0, &documents[0])));
     let transaction = |guards: &str, operations: &[String]| {
         let body = format!(r#"{{"if":[{guards}],"do":[{}]}}"#, operations.join(","));
@@ -210,11 +218,14 @@ fn write(client: &Client, batch: &Batch, found: &Found) {
 /// Half a surrogate pair, on one of the ways in.
 fn refuse(client: &Client, made: &mut Documents, number: usize, found: &Found) {
     let document = made.lone_surrogate();
-    let request = match number % 5 {
+    let request = match number % 7 {
         0 => Request::put("/v1/cells/refused").body(document.as_str()),
         1 => Request::put("/v1/records/refused").body(format!("{{\"fields\":{{\"f\":{document}}}}}")),
         2 => Request::post("/v1/runs/refused/events").body(event(0, &document)),
         3 => Request::patch("/v1/records/refused").body(format!("{{\"set\":{{\"f\":{document}}}}}")),
+        4 => Request::put("/v1/maps/refused/keys/k?version=1").body(document.as_str()),
+        5 => Request::post("/v1/maps/refused/updates")
+            .body(format!(r#"{{"updates":[{{"op":"put","key":"k","version":1,"value":{document}}}]}}"#)),
         _ => Request::post("/v1/groups/refused/txn")
             .body(format!(r#"{{"do":[{{"op":"cell.set","name":"refused","value":{document}}}]}}"#)),
     };
@@ -246,6 +257,15 @@ fn read(client: &Client, batch: &Batch, found: &Found) {
     compare(documents, scanned.first(&["records"]).numbered(&["fields"]), found);
     let record = get(Request::get(format!("/v1/records/t.{name}")).query("group", &group));
     compare(documents, record.numbered(&["fields"]), found);
+    let key = get(Request::get(format!("/v1/maps/one-{name}/keys/{name}")));
+    compare(one, key.at(&["value"]), found);
+    for (map, group) in [(format!("all-{name}"), None), (format!("t-{name}"), Some(&group))] {
+        let mut request = Request::get(format!("/v1/maps/{map}/keys")).query("limit", 1_000);
+        if let Some(group) = group {
+            request = request.query("group", group);
+        }
+        compare(documents, get(request).of_each(&["keys"], &["value"]), found);
+    }
     let runs = [(format!("run-{name}"), None, documents.as_slice()), (format!("t-{name}"), Some(&group), one)];
     for (run, group, documents) in runs {
         let mut request = Request::get(format!("/v1/runs/{run}/events"));

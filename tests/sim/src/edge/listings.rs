@@ -27,11 +27,12 @@ const ROWS: usize = 5;
 const ROW_BYTES: usize = 1_000_000;
 
 /// The listings. The feed has only names, but many of them.
-const LISTINGS: [&str; 5] = [
+const LISTINGS: [&str; 6] = [
     "/v1/cells?prefix=large/&limit=1000",
     "/v1/cells/versions?view=history",
     "/v1/records?prefix=large.&limit=1000",
     "/v1/runs/large/events",
+    "/v1/maps/large/keys?limit=1000",
     "/v1/changes?from=c-0&limit=1000",
 ];
 
@@ -103,6 +104,7 @@ fn fill(address: SocketAddr) {
         sent(Request::put(format!("/v1/cells/large/{row}")).body(format!("\"{value}\"")));
         sent(Request::put("/v1/cells/versions").body(format!("\"{value}\"")));
         sent(Request::put(format!("/v1/records/large.{row}")).body(format!("{{\"fields\":{{\"f\":\"{value}\"}}}}")));
+        sent(Request::put(format!("/v1/maps/large/keys/{row}?version=1")).body(format!("\"{value}\"")));
         let event = format!(
             "{{\"eventType\":\"Step\",\"idempotencyKey\":\"{row}\",\"emittedAt\":\"2026-02-11T10:00:00Z\",\"eventData\":{{\"d\":\"{value}\"}}}}"
         );

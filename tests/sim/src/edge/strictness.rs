@@ -119,6 +119,10 @@ fn operations(document: &JsonValue) -> Vec<Operation> {
                 .replace("{code}", "SH-1030")
                 .replace("{name}", "strict")
                 .replace("{run}", "strict")
+                .replace("{map}", "strict")
+                .replace("{operator}", "strict")
+                .replace("{partition}", "0")
+                .replace("{key}", "strict")
                 .replace("{group}", "strict");
             let name = described["operationId"].as_str().expect("an id").to_owned();
             operations.push(Operation { method, path, name, described: described.clone() });

@@ -3,6 +3,8 @@
 //!
 //! The routes come from the table of the wire, and the operations from its list: one that has no case here is a wrong cell.
 
+mod keyed;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value as JsonValue, json};
@@ -75,7 +77,7 @@ pub(super) fn try_all() -> Cells {
     runtime.spawn(server::serve_all(listener, served, std::future::pending()));
     let history = format!("{:016x}", house.id());
     let mut scene = Scene { session: open_session(&client), client, history, groups: 0, cells: Cells::default() };
-    for prefix in ["agents.", STATE] {
+    for prefix in ["agents/", STATE] {
         scene.call(Request::put(format!("/v1/guards/{prefix}")).body(r#"{"open":["inbox"]}"#));
     }
     scene.is_complete();
@@ -178,7 +180,8 @@ impl Scene {
     /// A case in a group of its own, where it is possible, and which has been owned twice.
     fn ready(&mut self, place: usize, thing: &str) -> (Case, Owners) {
         self.groups += 1;
-        let mut group = format!("agents.{}", self.groups);
+        // It is a partition, too.
+        let mut group = format!("agents/{}", self.groups);
         let thing = match self.cases(&group, thing)[place].fixed_group {
             // Things of this group were written before.
             Some(fixed) => {
@@ -263,6 +266,9 @@ impl Scene {
         let fork = of_run(Request::post("/v1/runs/origin/fork")).body(json!({ "at": 1, "as": thing }).to_string());
         cases.push(case("runs.fork", &[&append("origin")], fork, Never));
         cases.push(case("sessions.request", &[], self.to_machine(group), Never));
+        for (name, before, request) in keyed::routes(group, thing) {
+            cases.push(case(name, &before.iter().collect::<Vec<_>>(), request, Never));
+        }
         cases
     }
 
@@ -302,7 +308,7 @@ impl Scene {
             for_anybody,
         };
         let nothing = || json!({});
-        vec![
+        let mut cases = vec![
             case("cell.set", &[], set.clone(), IfAbsent),
             case("cell.init", &[], named("cell.init", json!({ "value": 1 })), Always),
             case("cell.delete", &[&set], named("cell.delete", nothing()), Never),
@@ -323,7 +329,12 @@ impl Scene {
                 ops(json!([{ "op": "send", "group": "free", "do": [{ "op": "cell.init", "name": "a", "value": 1 }] }])),
                 Never,
             ),
-        ]
+        ];
+        for (name, first, members) in keyed::operations() {
+            let before: Vec<_> = first.map(|first| named(first, nothing())).into_iter().collect();
+            cases.push(case(name, &before.iter().collect::<Vec<_>>(), named(name, members), Never));
+        }
+        cases
     }
 }
 

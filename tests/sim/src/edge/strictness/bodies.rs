@@ -108,6 +108,7 @@ fn whole(schema: &JsonValue, document: &JsonValue, depth: usize) -> Node {
         "string" => match schema["pattern"].as_str().unwrap_or_default() {
             pattern if pattern.contains("(ms|s|m|h|d)") => text("30s"),
             pattern if pattern.starts_with("^s-") => text("s-1"),
+            pattern if pattern.starts_with("^[A-Za-z0-9+/]") => text("YQ=="),
             pattern if pattern.starts_with("^c-") => text("c-0"),
             pattern if pattern.contains("#h") => text("strict#1#h0000000000000000"),
             pattern if pattern.contains('#') => text("strict#1"),

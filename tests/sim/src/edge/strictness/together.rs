@@ -14,7 +14,8 @@ pub(super) fn run(served: &Served, tally: &mut Tally) {
     together.patches(tally);
 }
 
-/// Whether a guard is valid and holds, for a cell and a pending record that are both at version 1, and a run of two events.
+/// Whether a guard is valid and holds, for a cell, a key and a pending record that are all at version 1, a run of two events, and an
+/// input that was read up to 2.
 fn holds(guard: &JsonValue) -> bool {
     let has = |name: &str| guard.get(name).is_some();
     let subjects: Vec<_> = SUBJECTS.iter().filter(|subject| has(subject)).collect();
@@ -25,10 +26,11 @@ fn holds(guard: &JsonValue) -> bool {
     let of_records = ["state_in", "field", "attempt"];
     let says: Vec<_> = guard.as_object().expect("members").keys().filter(|name| *name != subjects[0]).collect();
     let fits = |name: &str| match *subjects[0] {
-        "cells" => name == "unchanged_since",
-        "cell" => !of_records.contains(&name) && !["is", "last"].contains(&name),
+        "cells" | "keys" => name == "unchanged_since",
+        "cell" | "key" => !of_records.contains(&name) && !["is", "last", "position"].contains(&name),
         "run" => name == "last",
-        _ => !["version_below", "last"].contains(&name),
+        "input" => name == "position",
+        _ => !["version_below", "last", "position"].contains(&name),
     };
     let number = |name: &str| guard[name].as_u64();
     !says.is_empty()
@@ -38,6 +40,7 @@ fn holds(guard: &JsonValue) -> bool {
         && number("unchanged_since").is_none_or(|commit| commit == LATE)
         && number("attempt").is_none_or(|attempt| attempt == 0)
         && number("last").is_none_or(|last| last == 2)
+        && number("position").is_none_or(|position| position == 2)
         && (!has("exists") || guard["exists"] == true)
         && (!has("state_in") || guard["state_in"][0] == "pending")
         && match guard["field"].as_str() {
@@ -48,7 +51,10 @@ fn holds(guard: &JsonValue) -> bool {
 }
 
 /// What a guard can be about.
-const SUBJECTS: [&str; 4] = ["cell", "cells", "record", "run"];
+const SUBJECTS: [&str; 7] = ["cell", "cells", "record", "run", "key", "keys", "input"];
+
+/// So many of them in one guard: more are refused as two are.
+const SUBJECTS_MAX: u32 = 2;
 
 /// A commit after all others.
 const LATE: u64 = 1 << 40;
@@ -86,6 +92,9 @@ impl Together<'_> {
             let append = json!({ "do": [{ "op": "run.append", "run": "guarded", "event": event }] });
             self.done(Request::post(format!("/v1/groups/{GROUP}/txn")).body(append.to_string()));
         }
+        let put = json!({ "op": "put", "key": "guarded", "value": 1, "version": 1 });
+        let commit = json!({ "number": 1, "updates": [put], "positions": { "guarded": 2 } }).to_string();
+        self.done(Request::post(format!("/v1/maps/guarded/commits?group={GROUP}")).body(commit));
         let conditions = [
             json!({ "version": 1 }),
             json!({ "version": 9 }),
@@ -110,9 +119,12 @@ impl Together<'_> {
             json!({ "is": 1 }),
             json!({ "last": 2 }),
             json!({ "last": 1 }),
+            json!({ "position": 2 }),
+            json!({ "position": 1 }),
         ];
         // Each subject, several of them, and none.
-        for subjects in 0..1 << SUBJECTS.len() {
+        let few = (0..1_usize << SUBJECTS.len()).filter(|subjects| subjects.count_ones() <= SUBJECTS_MAX);
+        for subjects in few {
             for first in &conditions {
                 for second in &conditions {
                     self.guard(subjects, first, second, tally);
@@ -127,6 +139,9 @@ impl Together<'_> {
         for (_, subject) in SUBJECTS.iter().enumerate().filter(|(place, _)| subjects & 1 << place != 0) {
             guard[subject] = match *subject {
                 "cells" => json!({ "from": "guarded", "before": "guardee" }),
+                "key" => json!({ "map": "guarded", "key": "guarded" }),
+                "keys" => json!({ "map": "guarded", "from": "guarded", "before": "guardee" }),
+                "input" => json!({ "map": "guarded", "input": "guarded" }),
                 _ => json!("guarded"),
             };
         }
