@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
+        "keyed-model" => model::keyed::run(&arguments),
         "kill" => kills::run_cells(&arguments),
         "kill-child" => return kills::cells_child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),

@@ -1,6 +1,6 @@
 //! Model tests: random commands on a kernel and its store, compared with a plain reference, and applied again.
 //!
-//! One driver (`stretch`) and one `reference` serve cells, records, runs, sessions, and everything mixed; each contract has a
+//! One driver (`stretch`) and one `reference` serve cells, records, runs, keyed state, sessions, and everything mixed; each contract has a
 //! folder with what it draws, how its reads are compared, and how its rows are checked. The library is compared with the same
 //! reference, as far as cells go.
 //!
@@ -14,6 +14,7 @@ pub(crate) mod compare;
 mod drawn;
 mod habits;
 pub(crate) mod instance;
+pub(crate) mod keyed;
 pub(crate) mod mixed;
 mod places;
 pub(crate) mod records;

@@ -15,7 +15,7 @@ pub(super) const TOPIC: Topic = Topic {
     items: &[
         Item {
             name: "mixed",
-            shows: "cells, records, runs, messages, sessions, users' machines and branches in one model, in the same transactions",
+            shows: "cells, records, runs, keyed state, messages, guards, sessions, users' machines and branches in one model, in the same transactions",
             work: Work::Summed {
                 parts: &[Part {
                     figure: "mixed",

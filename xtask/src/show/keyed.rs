@@ -1,4 +1,4 @@
-//! The topic `keyed`: one writer for a group.
+//! The topic `keyed`: one writer for a group, and counts that are right after a crash.
 //!
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
 //! arguments; the program does.
@@ -13,6 +13,16 @@ pub(super) const TOPIC: Topic = Topic {
             name: "one-writer",
             shows: "every operation in a guarded group, with no, an old, the right and a foreign fence, open names and force, over HTTP and in the library",
             work: Work::Programs(&[Program { cargo: SIM, full: "one-writer", small: "one-writer" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "model",
+            shows: "maps behave as a naive model does, with owners that change and some that go on; every row is what the maps say",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-model --ops 1000000",
+                small: "keyed-model --ops 20000",
+            }]),
             judge: Judge::Correctness,
         },
         Item {

@@ -12,6 +12,7 @@ use session::{CommandDigest, Halt};
 use super::changed_map::{ChangedMap, read_head};
 use super::command::Commit;
 use super::entry::{decode_position, encode_position};
+use super::head::MapHead;
 use super::ordered::apply_sealed;
 use super::update::update;
 use crate::answer::OpOutcome;
@@ -126,8 +127,9 @@ pub(super) fn keep_answer(
     digest: &CommandDigest,
     answer: &[u8],
 ) -> Result<(), Halt> {
-    // An operation after the commit may have deleted the map.
-    let Some(head) = read_head(applying, map)?.filter(|head| !head.deleted) else { return Ok(()) };
+    // Operations after the commit may have deleted the map, and made a new one, which has had no commit.
+    let has_commit = |head: &MapHead| !head.deleted && head.content.last_number > 0;
+    let Some(head) = read_head(applying, map)?.filter(has_commit) else { return Ok(()) };
     let key = applying.keys.keyed_answer(map, head.content.number);
     applying.state.put_encoded(key, |writer| {
         writer.u8(ANSWER_FORMAT).raw(digest).raw(answer);

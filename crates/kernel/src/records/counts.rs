@@ -13,7 +13,7 @@ use super::contract::Records;
 use super::queue::{above, queue_of};
 use super::row::decode_numbers;
 use crate::catalogue::Catalogue;
-use crate::catalogue::types::Declared;
+use crate::catalogue::types::{Declared, OWNER_ID};
 use crate::counts::{CountKey, Counting, decode};
 use crate::keys::queues::QueueId;
 use crate::keys::records::read_counts_key;
@@ -101,7 +101,9 @@ pub fn count_group(
         let Some(numbers) = thing.row.as_deref().map(decode_numbers).transpose()? else {
             continue;
         };
-        let declared = found.types.get(numbers.record_type).filter(|_| !numbers.deleted);
+        // Owners are not counted anywhere.
+        let is_counted = !numbers.deleted && numbers.record_type != OWNER_ID;
+        let declared = found.types.get(numbers.record_type).filter(|_| is_counted);
         if let Some(declared) = declared.filter(|_| queue_of(&thing.id.name).starts_with(prefix)) {
             let place = (declared.definition.name.clone(), declared.state_name(numbers.state).to_owned());
             *counts.by_state.entry(place).or_default() += 1;

@@ -172,7 +172,11 @@ impl Client {
 
     fn hear(&mut self, request: u64, expected: &Expected, random: &mut Random) -> Result<(), String> {
         match expected {
-            Expected::Done(_) | Expected::Rejected(_) | Expected::Stored | Expected::Reused
+            Expected::Done(_)
+            | Expected::DoneBefore(..)
+            | Expected::Rejected(_)
+            | Expected::Stored
+            | Expected::Reused
                 if self.deaf_to != Some(request) || random.one_in(8) =>
             {
                 self.waiting.remove(&request);

@@ -10,7 +10,7 @@ use super::records::names::Focus;
 use super::records::post::Post;
 use super::reference::Reference;
 use super::sessions::deeds::Deeds;
-use super::{cells, records, runs};
+use super::{cells, keyed, records, runs};
 
 /// Which contracts the commands of a model are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) enum About {
     /// Records, with cells and messages.
     Records,
     Runs,
+    /// Keyed state in guarded groups, and their owners.
+    Keyed,
     /// Sessions and a user's machine.
     Sessions,
     /// All of them, in the same transactions.
@@ -31,20 +33,21 @@ pub(crate) struct Habits {
     pub(crate) about: About,
     pub(crate) focus: Focus,
     runs: runs::Habits,
+    keyed: keyed::Habits,
     deeds: Deeds,
 }
 
 impl Habits {
     pub(crate) fn draw(random: &mut Random, about: About, crowd: &'static [String]) -> Self {
         let (focus, runs, deeds) = (Focus::draw(random, crowd), runs::Habits::draw(random), Deeds::draw(random));
-        Self { about, focus, runs, deeds }
+        Self { about, focus, runs, keyed: keyed::Habits::draw(random), deeds }
     }
 
     /// How many clients there are.
     pub(crate) fn clients(&self, random: &mut Random) -> u64 {
         match self.about {
             About::Sessions => random.pick(&[5, 40, 400]),
-            About::Cells | About::Records | About::Runs | About::Everything => random.pick(&[1, 3, 10]),
+            About::Cells | About::Records | About::Runs | About::Keyed | About::Everything => random.pick(&[1, 3, 10]),
         }
     }
 
@@ -52,7 +55,7 @@ impl Habits {
     pub(crate) fn commands_max(&self) -> u64 {
         match self.about {
             About::Cells => 20,
-            About::Runs => 6,
+            About::Runs | About::Keyed => 6,
             About::Records | About::Sessions | About::Everything => 12,
         }
     }
@@ -62,7 +65,7 @@ impl Habits {
         match self.about {
             About::Cells => 1_000,
             About::Sessions => 400,
-            About::Records | About::Runs | About::Everything => 300,
+            About::Records | About::Runs | About::Keyed | About::Everything => 300,
         }
     }
 
@@ -88,7 +91,7 @@ impl Habits {
         let by_nobody = match self.about {
             About::Sessions => random.one_in(100),
             About::Everything => random.one_in(2),
-            About::Cells | About::Records | About::Runs => true,
+            About::Cells | About::Records | About::Runs | About::Keyed => true,
         };
         if by_nobody { draw(None, random) } else { clients.next(&mut draw, reference, random) }
     }
@@ -101,11 +104,15 @@ impl Habits {
             About::Everything if random.one_in(12) => return self.deeds.command(ticket, reference, random),
             _ => {}
         }
+        let on_maps = self.about == About::Keyed || self.about == About::Everything && random.one_in(6);
+        if on_maps {
+            return keyed::Generator { random, habits: self.keyed, reference }.command();
+        }
         let on_runs = self.about == About::Runs || self.about == About::Everything && random.one_in(5);
         if on_runs {
             return runs::Generator { random, habits: self.runs, reference }.command();
         }
-        let beside = (self.about == About::Everything).then_some(self.runs);
+        let beside = (self.about == About::Everything).then_some((self.runs, self.keyed));
         records::Generator { random, focus: self.focus, reference, post, beside }.command()
     }
 
@@ -123,7 +130,7 @@ impl Habits {
             }
             About::Runs => runs::time_passed(random),
             About::Everything if random.one_in(20) => runs::time_passed(random),
-            About::Records | About::Everything => records::time_passed(random, &reference.limits),
+            About::Records | About::Keyed | About::Everything => records::time_passed(random, &reference.limits),
         };
         match (wall, cluster) {
             (Some(wall), cluster) => reference.begin_entry(wall_us + wall, cluster_us + cluster),

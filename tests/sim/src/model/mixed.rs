@@ -1,8 +1,8 @@
-//! Model: random commands on cells, records and runs in the same transactions, with messages between groups, sent by clients
-//! in sessions, compared with a plain reference, checked in the rows, and applied again.
+//! Model: random commands on cells, records, runs and maps in the same transactions, with messages between groups, guards and
+//! owners of groups, sent by clients in sessions, compared with a plain reference, checked in the rows, and applied again.
 //!
-//! `sim mixed-model --ops N [--seed S] [--stretch K]`. The numbered checks are those of the models of records and runs.
-//! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, E1, E2, E5, E6, and anything that
+//! `sim mixed-model --ops N [--seed S] [--stretch K]`. The numbered checks are those of the models of records, runs and keyed state.
+//! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, D1 to D3, O1, E1, E2, E5, E6, and anything that
 //! works for each contract alone.
 
 pub(super) mod compare;
@@ -58,6 +58,16 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         sum(&tally.busy),
     );
     println!(
+        "mixed-model: {} updates of maps applied, {} known, {} stale, {} commits answered again, {} reused, {} writes of old owners refused, {} of nobody",
+        sum(&tally.updates_applied),
+        sum(&tally.updates_known),
+        sum(&tally.updates_stale),
+        sum(&tally.commits_again),
+        sum(&tally.commits_reused),
+        sum(&tally.fenced),
+        sum(&tally.unfenced),
+    );
+    println!(
         "mixed-model: {} branches deleted, {} forgotten, {} rescues, {} expiries, {} marked messages, {} reads compared, {} checks, {} reloads, {} images, {:.1} s",
         sum(&tally.branches_deleted),
         sum(&tally.branches_forgotten),
@@ -86,6 +96,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         &tally.busy,
         &tally.branches_forgotten,
         &tally.sent,
+        &tally.updates_applied,
+        &tally.updates_known,
+        &tally.updates_stale,
+        &tally.updates_in_conflict,
+        &tally.commits_again,
+        &tally.commits_reused,
+        &tally.unfenced,
         &tally.reloads,
         &tally.restarts,
         &tally.images,

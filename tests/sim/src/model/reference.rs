@@ -1,4 +1,4 @@
-//! The reference: the behaviour of cells, records, runs and messages, in plain maps, without windows, indexes or rows.
+//! The reference: the behaviour of cells, records, runs, maps and messages, in plain maps, without windows, indexes or rows.
 //!
 //! It reads commands as bytes, as the kernel does, and has nothing else in common with it. One thing it must know of the
 //! kernel's way: where a record stands in the agenda of what is due (its *alarm*), because a tick does a bounded number
@@ -10,7 +10,9 @@ mod cells;
 mod claims;
 mod counters;
 mod feed;
+mod guards;
 mod id;
+mod keyed;
 mod lanes;
 mod letters;
 mod moves;
@@ -37,6 +39,7 @@ use cells::CellFloor;
 pub(crate) use counters::ReferenceCounters;
 use feed::Feed;
 pub(crate) use id::Id;
+pub(crate) use keyed::{Content, Map, State};
 pub(crate) use letters::Letter;
 pub(crate) use one_session::Session;
 pub(crate) use runs::Run;
@@ -80,6 +83,8 @@ pub(crate) struct Live {
     pub(crate) ready_us: u64,
     /// Ready, but not before `ready_us`, and no tick has said that this is over.
     pub(crate) waiting: bool,
+    /// In no queue: an owner, or in a guarded group when it was written or would have been claimed.
+    pub(crate) by_name: bool,
     pub(crate) failures: u64,
 }
 
@@ -113,6 +118,8 @@ pub(crate) enum To {
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
     Done(Vec<Outcome>),
+    /// It was done before, as this command.
+    DoneBefore(u64, Vec<Outcome>),
     /// With one of these.
     Rejected(Vec<Rejection>),
     Sessions(SessionAnswer),
@@ -184,6 +191,8 @@ pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
     pub(crate) limits: Limits,
     pub(crate) spaces: BTreeMap<u32, Space>,
+    /// The built-in type of owners of groups.
+    owner_type: Declared,
     last_branch: u32,
     /// Branches that were deleted, and those that were forgotten.
     pub(crate) branches_deleted: u64,
@@ -198,8 +207,14 @@ pub(crate) struct Reference {
     pub(crate) made: Vec<Id>,
     /// Entries of the agenda for runs that are gone with their branches.
     orphaned: BTreeSet<(u64, Id)>,
-    /// A message is being delivered.
+    pub(crate) maps: BTreeMap<Id, Map>,
+    /// The same for maps.
+    orphaned_maps: BTreeSet<(u64, Id)>,
+    /// A message is being delivered, and to the group that sent it.
     delivers: bool,
+    from_its_own_group: bool,
+    /// The command that has done before what the one that is executed asks for.
+    done_before: Option<u64>,
     pub(crate) sessions: BTreeMap<u64, Session>,
     /// Sessions that have ended and may own something, by when that was.
     pub(crate) ended: BTreeSet<(u64, u64, u16)>,
@@ -255,6 +270,7 @@ enum Undo {
     Received((u16, u16), Option<u64>),
     Lane(LaneKey, Option<Lane>),
     Run(Id, RunUndo),
+    Map(Id, Option<Box<Map>>),
     Push,
 }
 
@@ -265,6 +281,7 @@ impl Reference {
             buckets,
             limits,
             spaces: BTreeMap::new(),
+            owner_type: Declared { definition: RecordType::owner(), prefixes: Vec::new(), filled: Vec::new() },
             last_branch: 0,
             branches_deleted: 0,
             branches_forgotten: 0,
@@ -275,7 +292,11 @@ impl Reference {
             runs: BTreeMap::new(),
             made: Vec::new(),
             orphaned: BTreeSet::new(),
+            maps: BTreeMap::new(),
+            orphaned_maps: BTreeSet::new(),
             delivers: false,
+            from_its_own_group: false,
+            done_before: None,
             sessions: BTreeMap::new(),
             ended: BTreeSet::new(),
             machines: BTreeMap::new(),
@@ -357,6 +378,7 @@ impl Reference {
                 Undo::Received(buckets, before) => restore(&mut self.received, buckets, before),
                 Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
                 Undo::Run(id, undo) => self.undo_run(&id, undo),
+                Undo::Map(id, before) => restore(&mut self.maps, id, before.map(|before| *before)),
                 Undo::Push => drop(self.pushes.pop()),
             }
         }

@@ -7,33 +7,33 @@
 mod answers;
 mod beginning;
 mod end;
+mod looks;
 mod upkeep;
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::{Limits, Subject};
 use kernel::records::queue::queue_of;
 use kernel::trim::TrimStep;
-use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys, Op};
+use kernel::{Body, Buckets, ClaimNext, EntryHeader, Keys};
 use kv::View;
-use session::{SessionCommand, Stamp};
+use session::Stamp;
 use testkit::random::Random;
 
 use super::clients::Clients;
 use super::compare::same;
-use super::drawn::{Drawn, What};
+use super::drawn::Drawn;
 use super::habits::{About, Habits};
 use super::instance::{Instance, Plan};
 use super::records::feed::Book as RecordBook;
-use super::records::names::NAMES;
 use super::records::post::Post;
-use super::reference::{Expected, Id, Reference};
+use super::reference::{Expected, Reference};
 use super::runs::book::Book as RunBook;
 use super::sessions::rows::Pages;
 use super::tally::{Tally, add};
-use super::{cells, mixed, records, runs, sessions, usage};
+use super::{cells, keyed, mixed, records, runs, sessions, usage};
 
 /// One entry in so many is a rush,
 const RUSH_ONE_IN: u64 = 200;
@@ -165,11 +165,15 @@ impl Stretch<'_> {
         runs::compare::Both { instance: &self.instance, view, reference: &self.reference }
     }
 
+    fn maps<'both>(&'both self, view: &'both dyn View) -> keyed::compare::Both<'both> {
+        keyed::compare::Both { instance: &self.instance, view, reference: &self.reference }
+    }
+
     fn explain(&self, what: &str) -> String {
         let Reference { sessions, limits, .. } = &self.reference;
         let about = match self.habits.about {
             About::Sessions => format!(", {} sessions, {limits:?}", sessions.len()),
-            About::Cells | About::Records | About::Runs | About::Everything => String::new(),
+            About::Cells | About::Records | About::Runs | About::Keyed | About::Everything => String::new(),
         };
         format!("{what}\n  after {} entries on {}{about}", self.entries.len(), self.instance.describe())
     }
@@ -195,7 +199,11 @@ impl Stretch<'_> {
         match self.habits.about {
             About::Cells => self.look_at_cells(&expected),
             About::Sessions => self.look_at_sessions(&expected),
-            About::Records | About::Runs | About::Everything => self.look_at_runs(&expected),
+            About::Keyed => self.look_at_maps(&expected),
+            About::Records | About::Runs | About::Everything => {
+                self.look_at_runs(&expected)?;
+                self.look_at_maps(&expected)
+            }
         }
     }
 
@@ -250,99 +258,8 @@ impl Stretch<'_> {
         self.compare_agenda(self.instance.next_due)
     }
 
-    /// Compares some of the cells that an entry named.
-    fn look_at_cells(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
-        let view = self.instance.view()?;
-        let mut random = self.random.clone();
-        for (drawn, _) in expected {
-            let Some(Body::Transact(transact)) = drawn.body() else {
-                continue;
-            };
-            if let Some(name) = transact.ops.first().and_then(Op::name).filter(|_| random.one_in(4)) {
-                let id = Id::new(transact.space, transact.branch, transact.group, name);
-                self.count_reads(self.cells(&*view).cell(&id, &mut random)?);
-            }
-        }
-        self.random = random;
-        Ok(())
-    }
-
-    /// Compares the sessions that an entry named.
-    fn look_at_sessions(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
-        if self.judges != Judges::All {
-            return Ok(());
-        }
-        let view = self.instance.view()?;
-        for (drawn, _) in expected {
-            let named = match &drawn.what {
-                What::Sessions(SessionCommand::Acknowledge { session, .. }) => Some(*session),
-                _ => drawn.sender.map(|sender| sender.session),
-            };
-            if let Some(session) = named {
-                sessions::compare::session(&self.instance, &*view, &self.reference, session)?;
-                self.count_reads(1);
-            }
-        }
-        Ok(())
-    }
-
-    /// Compares the runs that an entry named.
-    fn look_at_runs(&mut self, expected: &[(Drawn, Expected)]) -> Result<(), String> {
-        let mut touched = BTreeSet::new();
-        for (drawn, _) in expected {
-            if let Some(Body::Transact(transact)) = drawn.body() {
-                let (space, branch, group) = (transact.space, transact.branch, transact.group);
-                let runs = transact.ops.iter().filter(|op| matches!(op, Op::Run(..))).filter_map(Op::name);
-                touched.extend(runs.map(|run| Id::new(space, branch, group, run)));
-            }
-        }
-        touched.retain(|id| self.reference.is_live(id.space, id.branch));
-        if self.judges != Judges::All {
-            return Ok(());
-        }
-        let view = self.instance.view()?;
-        let mut random = self.random.clone();
-        for id in &touched {
-            self.runs(&*view).run(id, &mut random)?;
-        }
-        self.random = random;
-        self.count_reads(touched.len() as u64);
-        if self.habits.about == About::Runs {
-            // Reads of runs are operations of their model.
-            self.done += touched.len() as u64;
-            add(&self.tally.operations, touched.len() as u64);
-        }
-        Ok(())
-    }
-
     fn count_reads(&self, reads: u64) {
         add(&self.tally.reads, reads);
-    }
-
-    /// Some things, a scan and a list.
-    fn look_around(&mut self) -> Result<(), String> {
-        if matches!(self.habits.about, About::Cells | About::Sessions) {
-            return Ok(());
-        }
-        let view = self.instance.view()?;
-        let mut random = self.random.clone();
-        if self.habits.about != About::Runs {
-            for _ in 0..3 {
-                let (space, branch, group) = self.habits.focus.place(&mut random, &self.reference);
-                let id = Id::new(space, branch, group, random.pick(&NAMES));
-                self.records(&*view).thing(&id)?;
-                self.cells(&*view).cell(&id, &mut random)?;
-            }
-            self.records(&*view).scan(&mut random)?;
-            let listed = mixed::compare::list_of_cells(&self.cells(&*view), &mut random)?;
-            self.count_reads(7 + listed);
-        }
-        if self.habits.about != About::Records && random.one_in(4) {
-            self.runs(&*view).list(&mut random)?;
-            self.count_reads(1);
-        }
-        self.random = random;
-        Ok(())
     }
 
     /// The numbered checks, and everything against the reference.
@@ -354,17 +271,19 @@ impl Stretch<'_> {
         match self.habits.about {
             About::Cells => return self.check_cells(),
             About::Sessions => return self.check_sessions(Pages::Known),
-            About::Records | About::Runs | About::Everything => {}
+            About::Records | About::Runs | About::Keyed | About::Everything => {}
         }
         let view = self.instance.view()?;
         records::rows::check(&self.instance, &*view)?;
         self.post.check(&self.instance, &*view, drained)?;
         if self.judges == Judges::All {
             runs::rows::check(&self.runs(&*view), drained)?;
+            keyed::rows::check(&self.maps(&*view), drained)?;
             let mut random = self.random.clone();
             let mut run_book = std::mem::take(&mut self.run_book);
             let mut reads = self.runs(&*view).everything(&mut run_book, &mut random)?;
             reads += self.records(&*view).everything(&mut random)?;
+            reads += self.maps(&*view).everything(&mut random)?;
             for id in self.reference.cells.keys().filter(|id| self.reference.is_live(id.space, id.branch)) {
                 reads += self.cells(&*view).cell(id, &mut random)?;
             }

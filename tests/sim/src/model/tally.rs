@@ -48,6 +48,18 @@ pub(crate) struct Tally {
     pub(crate) restarts: AtomicU64,
     /// Walks for what retention gives up, to their ends.
     pub(crate) walks: AtomicU64,
+    /// Updates of keyed state: all, those that were applied, known, stale, and in conflict.
+    pub(crate) updates: AtomicU64,
+    pub(crate) updates_applied: AtomicU64,
+    pub(crate) updates_known: AtomicU64,
+    pub(crate) updates_stale: AtomicU64,
+    pub(crate) updates_in_conflict: AtomicU64,
+    /// Numbered commits that were answered again, and those whose number was another one's.
+    pub(crate) commits_again: AtomicU64,
+    pub(crate) commits_reused: AtomicU64,
+    /// Writes by attempts that are over, and without the fence of an owner.
+    pub(crate) fenced: AtomicU64,
+    pub(crate) unfenced: AtomicU64,
     /// Entries that were applied again, and those after an image in the middle.
     pub(crate) replayed: AtomicU64,
     pub(crate) replayed_from_image: AtomicU64,

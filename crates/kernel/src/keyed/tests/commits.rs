@@ -106,6 +106,17 @@ fn the_first_answer_comes_before_conditions_and_covers_every_operation() {
     );
 }
 
+/// Found by `sim keyed-model --seed 1 --ops 40000 --stretch 7`.
+#[test]
+fn a_commit_whose_map_is_replaced_in_its_transaction_leaves_no_answer() {
+    check(
+        "in g: number m 1 k+1, delete map m, update m l=a@1; rows of maps; map g/m; advance 1s; tick; rows of maps; \
+         number g/m 1 k+1; rows of maps",
+        "m ok, m v1, m ok; 1 heads, 1 names, 2 keys; 1 keys, 0 deleted, number 0; 1 heads, 1 names, 1 keys; m ok; \
+         1 heads, 1 names, 2 keys, 1 answers",
+    );
+}
+
 #[test]
 fn a_transaction_has_one_number() {
     check(

@@ -172,3 +172,11 @@ fn counts_include_a_record_until_its_expiry_is_committed() {
         "#2; jobs.1 v1; other v1; absent; job pending 1; none",
     );
 }
+
+#[test]
+fn owners_are_not_counted_neither_in_all_groups_nor_in_one() {
+    check(
+        "in g: own by w; put g/jobs.1 as task; count records; count records g/",
+        "g/_statehouse.owner #1; jobs.1 v1; task pending 1; task pending 1",
+    );
+}

@@ -81,8 +81,13 @@ pub(crate) fn erase_from(reference: &Reference, (space, branch): (u32, u32), onl
     let here = |id: &Id| id.place() == (space, branch);
     let of_runs =
         reference.runs.iter().filter(|(id, _)| here(id)).map(|(_, run)| run.life.rows.iter().sum::<usize>() + 2);
+    let of_maps = reference.maps.iter().filter(|(id, _)| here(id)).map(|(_, map)| {
+        let rows = map.content.as_ref().map_or(0, |content| content.rows().iter().sum::<usize>());
+        rows + map.unused.iter().sum::<usize>() + 2
+    });
     let things = reference.records.keys().filter(|id| here(id)).count();
-    let repeats = 2 + (4 * things + of_runs.sum::<usize>() + reference.lanes.len()) / ROWS_PER_STEP;
+    let repeats =
+        2 + (4 * things + of_runs.sum::<usize>() + of_maps.sum::<usize>() + reference.lanes.len()) / ROWS_PER_STEP;
     let mut steps = Vec::new();
     for bucket in 0..reference.buckets.count() {
         if only.is_none_or(|only| only == u64::from(bucket)) {

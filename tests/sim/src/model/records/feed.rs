@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use contract::guards::OWNER_RECORD;
 use contract::records::types::StateKind;
 use contract::{Change, Followed, Reason, Subject};
 use kernel::changes::{Filter, changes_after};
@@ -119,7 +120,12 @@ fn judge(
         may_jump = may_end(place);
     }
     // (1): a claim is of a record that nobody holds.
-    let claimed = changes.iter().zip(&held).find(|(change, held)| is(change, Reason::Claimed) && **held == Some(true));
+    // Only an owner is claimed by force.
+    let by_force = |change: &Change| change.name == OWNER_RECORD;
+    let claimed = changes
+        .iter()
+        .zip(&held)
+        .find(|(change, held)| is(change, Reason::Claimed) && **held == Some(true) && !by_force(change));
     if claimed.is_some() {
         return Err(format!("(1) one holder per record: claimed while it was held, {}", context()));
     }

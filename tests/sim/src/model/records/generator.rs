@@ -1,9 +1,11 @@
 //! Draws commands that are likely to hit existing state: the live attempt, the current value of a field.
 
 mod acts;
+mod beside;
 mod letters;
 
 use contract::Limits;
+use contract::guards::OWNER_RECORD;
 use kernel::RecordTrim;
 use kernel::catalogue::TypeDeclaration;
 use kernel::command::fence::FENCES_MAX;
@@ -18,13 +20,12 @@ use testkit::random::Random;
 
 use super::names::{FIELDS, Focus, INBOX, NAMES, STATES, types};
 use super::post::{Marked, Post};
-use crate::model::clients::some_session;
 use crate::model::drawn::{Drawn, encode};
+use crate::model::keyed;
 use crate::model::mixed;
 use crate::model::places::{GROUPS, PLACES};
 use crate::model::reference::{Id, Reference};
 use crate::model::runs;
-use crate::model::runs::command::Act;
 
 /// Most letters that are sent inside letters.
 const DEPTH_MAX: u32 = 2;
@@ -35,8 +36,8 @@ pub(crate) struct Generator<'draw> {
     pub(crate) focus: Focus,
     pub(crate) reference: &'draw Reference,
     pub(crate) post: &'draw mut Post,
-    /// How runs are used in the same transactions, and pushes to sessions, if they are.
-    pub(crate) beside: Option<runs::Habits>,
+    /// How runs and maps are used in the same transactions, guards, and pushes to sessions, if they are.
+    pub(crate) beside: Option<(runs::Habits, keyed::Habits)>,
 }
 
 /// A message that is about to be sent.
@@ -53,10 +54,12 @@ impl<'draw> Generator<'draw> {
         match self.random.below(100) {
             0..=61 => self.transaction(0),
             62..=75 => self.claim_next(),
-            76..=93 => Drawn::plain(&Body::Tick),
+            76..=91 => Drawn::plain(&Body::Tick),
+            92..=93 if self.beside.is_some() && self.random.one_in(2) => self.owner(),
             94..=97 if self.beside.is_some() && self.random.one_in(2) => {
                 mixed::upkeep::command(self.random, self.reference)
             }
+            92..=93 => Drawn::plain(&Body::Tick),
             94..=95 => self.published(),
             96 if self.random.one_in(2) => self.dead_letter(),
             96 => self.deliver(),
@@ -172,7 +175,11 @@ impl<'draw> Generator<'draw> {
             let record = if wide && self.random.one_in(4) { self.focus.name(self.random) } else { &target.name };
             fences.push(Fence { record, attempt: self.attempt(&target) });
         }
+        if wide && fences.len() < FENCES_MAX && self.is_guarded(&target) && !self.random.one_in(3) {
+            fences.push(Fence { record: OWNER_RECORD, attempt: self.attempt(&target.sibling(OWNER_RECORD)) });
+        }
         let run_acts = self.run_acts(&target, wide);
+        let map_acts = self.map_acts(&target, wide);
         let mut guards = Vec::new();
         let mut ops = Vec::new();
         while self.random.one_in(4) {
@@ -218,33 +225,20 @@ impl<'draw> Generator<'draw> {
             let place = self.random.index(ops.len() + 1);
             ops.insert(place, Op::Run(name, act.as_kernel_act()));
         }
+        for (id, act) in &map_acts {
+            let place = self.random.index(ops.len() + 1);
+            ops.insert(place, Op::Map(&id.name, act.as_kernel_act()));
+            if self.random.one_in(6) {
+                let (random, reference) = (&mut *self.random, self.reference);
+                let habits = self.beside.expect("maps are beside").1;
+                guards.push(Guard::Map(keyed::Generator { random, habits, reference }.guard(id)));
+            }
+        }
         let branch = if self.random.one_in(200) { 99 } else { target.branch };
-        let body = Body::Transact(Transact { fences, guards, ..Transact::new(target.space, branch, group, ops) });
+        let force = self.beside.is_some() && self.random.one_in(if self.is_guarded(&target) { 6 } else { 100 });
+        let transact = Transact { fences, force, guards, ..Transact::new(target.space, branch, group, ops) };
+        let body = Body::Transact(transact);
         Drawn { marked, ..Drawn::plain(&body) }
-    }
-
-    /// What is done to runs of the same group.
-    fn run_acts(&mut self, target: &Id, wide: bool) -> Vec<(String, Act)> {
-        let Some(habits) = self.beside else {
-            return Vec::new();
-        };
-        let mut generator = runs::Generator { random: self.random, habits, reference: self.reference };
-        let mut acts = Vec::new();
-        while acts.len() < 4 && generator.random.one_in(2) {
-            let run = if wide { generator.sibling(target) } else { target.clone() };
-            let act = generator.act(&run);
-            acts.push((run.name, act));
-        }
-        acts
-    }
-
-    /// The sessions that something is pushed to.
-    fn pushes(&mut self) -> Vec<u64> {
-        let mut sessions = Vec::new();
-        while self.beside.is_some() && self.random.one_in(6) {
-            sessions.push(some_session(self.reference, self.random));
-        }
-        sessions
     }
 
     fn letters(&mut self, depth: u32) -> Vec<Letter> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::Value;
+use contract::guards::OWNER_RECORD;
 use contract::records::types::{ReadyOrder, StateKind};
 use kernel::Keys;
 use kernel::catalogue::Declared;
@@ -170,7 +171,9 @@ impl Rebuilt {
             return Ok(());
         };
         if declared.kind(numbers.state) == StateKind::Ready {
-            if numbers.waiting {
+            if numbers.by_name && !numbers.waiting {
+                // In a guarded group, or an owner: in no queue.
+            } else if numbers.waiting {
                 due(DueClock::Wall, numbers.ready_us, DueOf::Ready);
             } else {
                 let order = match &declared.definition.ready_order {
@@ -198,7 +201,8 @@ impl Rebuilt {
                 entries.insert(keys.index_entry(record, declared.id, number, &sorted).to_vec());
             }
         }
-        let mut queue = Some(queue_of(record.name));
+        // Owners are not counted.
+        let mut queue = Some(queue_of(record.name)).filter(|_| record.name != OWNER_RECORD);
         while let Some(name) = queue {
             let counts = self.counts.entry((record.space, record.branch, name.to_owned(), declared.id)).or_default();
             let state = usize::from(numbers.state);
@@ -306,10 +310,10 @@ fn rows_of(instance: &Instance, view: &dyn View, bucket: u16, kind: Kind) -> Res
     rows.map(|row| row.map(|(key, row)| (key.to_vec(), row)).map_err(text)).collect()
 }
 
-/// Whether an entry of a due index is a record's. Messages, ended sessions and deleted runs have theirs there too.
+/// Whether an entry of a due index is a record's. Messages, ended sessions, deleted runs and maps have theirs there too.
 fn is_of_record(key: &[u8]) -> bool {
     let due = read_due_suffix(&key[GENERATION_BYTES + 3..]).map(|(_, due)| due);
-    !matches!(due, Some(Due::Send { .. } | Due::DeadLetter { .. } | Due::Session(_) | Due::Thing(DueOf::Removal, _)))
+    matches!(due, Some(Due::Thing(DueOf::Expiry | DueOf::Ready | DueOf::Lease, _)))
 }
 
 fn shown(key: &[u8]) -> String {

@@ -18,7 +18,14 @@ pub(super) fn no_record(id: &Id) -> Rejection {
 }
 
 impl Reference {
-    pub(super) fn act(&mut self, id: &Id, act: &RecordAct<'_>, fenced: bool) -> Result<Outcome, Rejection> {
+    pub(super) fn act(
+        &mut self,
+        id: &Id,
+        act: &RecordAct<'_>,
+        fenced: bool,
+        force: bool,
+    ) -> Result<Outcome, Rejection> {
+        self.check_owner_act(id, act)?;
         self.expire(id);
         match act {
             RecordAct::Put { record_type, ttl, fields } => {
@@ -76,7 +83,7 @@ impl Reference {
             | RecordAct::Extend { .. }
             | RecordAct::Release { .. }
             | RecordAct::Complete { .. }
-            | RecordAct::Fail { .. } => self.attempt(id, act),
+            | RecordAct::Fail { .. } => self.attempt(id, act, force),
         }
     }
 
@@ -214,6 +221,7 @@ impl Reference {
     /// Gives the version.
     pub(super) fn store(&mut self, id: &Id, mut draft: Kept) -> u64 {
         self.set_alarms(&mut draft);
+        self.set_by_name(id, &mut draft);
         let version = draft.version;
         self.set_record(id, Some(draft));
         version

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use contract::guards::{GroupGuard, OWNER};
 use contract::records::types::{RecordType, TASK_PREFIX};
 use contract::{Rejection, Retention};
 use kernel::catalogue::TypeDeclaration;
@@ -17,6 +18,8 @@ pub(crate) struct Space {
     /// With the names of deleted ones, until they are forgotten.
     pub(crate) branches: BTreeMap<u32, Branch>,
     pub(crate) types: Vec<Declared>,
+    /// By the prefixes of the groups.
+    pub(crate) guards: BTreeMap<String, GroupGuard>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ impl Reference {
         let (definition, prefixes) = (RecordType::task(), vec![TASK_PREFIX.to_owned()]);
         let task = Declared { filled: definition.indexes.clone(), definition, prefixes };
         let (name, retention, branches) = (name.to_owned(), Retention::default(), BTreeMap::new());
-        self.spaces.insert(space, Space { name, retention, branches, types: vec![task] });
+        self.spaces.insert(space, Space { name, retention, branches, types: vec![task], guards: BTreeMap::new() });
         self.add_branch(space, MAIN_BRANCH);
         space
     }
@@ -131,7 +134,14 @@ impl Reference {
             }
             CatalogueChange::SetLimits(limits) => self.limits = *limits,
             CatalogueChange::RegisterMachine { .. } => {}
-            CatalogueChange::SetGuard { .. } => unreachable!("the workload sets no guards"),
+            CatalogueChange::SetGuard { space, prefix, guard } => {
+                let guards = &mut self.spaces.get_mut(space).ok_or_else(|| missing(space))?.guards;
+                match guard {
+                    Some(guard) => drop(guards.insert(prefix.clone(), guard.clone())),
+                    None if guards.remove(prefix).is_some() => {}
+                    None => return Err(Rejection::NoSuchGuard { prefix: prefix.clone() }),
+                }
+            }
         }
         self.revision += 1;
         Ok(assigned.map(|number| Outcome::Is(OpOutcome::Assigned(number))).into_iter().collect())
@@ -139,7 +149,8 @@ impl Reference {
 
     /// A type by name.
     pub(crate) fn type_named(&self, space: u32, name: &str) -> Option<&Declared> {
-        self.spaces[&space].types.iter().find(|declared| declared.definition.name == name)
+        let declared = self.spaces[&space].types.iter().find(|declared| declared.definition.name == name);
+        declared.or_else(|| Some(&self.owner_type).filter(|_| name == OWNER))
     }
 
     /// The type for the longest prefix of a record's name.

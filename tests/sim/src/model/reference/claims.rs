@@ -1,5 +1,6 @@
 //! Attempts: claim, extend, release, complete, fail and rescue.
 
+use contract::guards::{OWNER, OWNER_RECORD};
 use contract::records::types::StateKind;
 use contract::{RecordRejection, Rejection};
 use kernel::{OpOutcome, RecordAct};
@@ -10,9 +11,9 @@ use super::{Declared, Id, Kept, Outcome, Place, Reference};
 
 impl Reference {
     /// What only a worker does.
-    pub(super) fn attempt(&mut self, id: &Id, act: &RecordAct<'_>) -> Result<Outcome, Rejection> {
+    pub(super) fn attempt(&mut self, id: &Id, act: &RecordAct<'_>, force: bool) -> Result<Outcome, Rejection> {
         match act {
-            RecordAct::Claim { worker, lease_us } => self.claim(id, worker, *lease_us),
+            RecordAct::Claim { worker, lease_us } => self.claim(id, worker, *lease_us, force),
             RecordAct::Extend { attempt, lease_us } => {
                 let (mut draft, declared) = self.attempted(id, *attempt)?;
                 self.lease(&mut draft, &declared, *lease_us);
@@ -48,24 +49,37 @@ impl Reference {
         }
     }
 
-    pub(super) fn claim(&mut self, id: &Id, worker: &str, lease_us: Option<u64>) -> Result<Outcome, Rejection> {
-        if !self.exists(id) {
+    /// The owner of a group is there as soon as it is claimed, and by force it is taken from whoever has it.
+    pub(super) fn claim(
+        &mut self,
+        id: &Id,
+        worker: &str,
+        lease_us: Option<u64>,
+        force: bool,
+    ) -> Result<Outcome, Rejection> {
+        if !self.exists(id) && id.name != OWNER_RECORD {
             return Err(no_record(id));
         }
         let mut draft = self.draft(id);
+        if !self.exists(id) {
+            let live = draft.live_mut();
+            (live.record_type, live.state) =
+                (Some(OWNER.to_owned()), self.owner_type.definition.states[0].name.clone());
+        }
+        let takes_over = force && id.name == OWNER_RECORD;
         let live = draft.live_mut();
         let Some(declared) = self.declared(id, live).cloned() else {
             return Err(Rejection::Record(RecordRejection::NoSuchType { name: id.name.clone() }));
         };
         let pauses = live.waiting && live.ready_us > self.wall_us;
-        if let (StateKind::Held, Some(lease_us)) = (declared.kind(&live.state), live.lease_us) {
+        if let (StateKind::Held, Some(lease_us), false) = (declared.kind(&live.state), live.lease_us, takes_over) {
             let until_us = i128::from(self.wall_us) + i128::from(lease_us) - i128::from(self.cluster_us);
             let until_us = u64::try_from(until_us.max(0)).unwrap_or(u64::MAX);
             let (record, holder) = (id.name.clone(), live.worker.clone());
             let attempt = draft.attempt;
             return Err(RecordRejection::Held { record, attempt, holder, until_ms: until_us / 1_000 }.into());
         }
-        if pauses || declared.kind(&live.state) != StateKind::Ready {
+        if pauses || (declared.kind(&live.state) != StateKind::Ready && !takes_over) {
             return Err(wrong_state(id, &live.state));
         }
         self.begin_attempt(&mut draft, &declared, lease_us);
@@ -138,7 +152,7 @@ impl Reference {
     pub(super) fn ready_place(&self, id: &Id) -> Option<Place> {
         let live = self.records.get(id)?.live.as_ref()?;
         let declared = self.declared(id, live)?;
-        if live.waiting || declared.kind(&live.state) != StateKind::Ready {
+        if live.waiting || live.by_name || declared.kind(&live.state) != StateKind::Ready {
             return None;
         }
         let order = match &declared.definition.ready_order {

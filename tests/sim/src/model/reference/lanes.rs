@@ -136,10 +136,23 @@ impl Reference {
             };
             self.expect_first(claim, place);
             rows.of(bucket, id.queue()).remove(&(place, Row::Record(id.group.clone(), id.name.clone())));
-            self.expire(&id);
-            if self.exists(&id) {
-                outcomes.push(self.claim(&id, claim.worker, claim.lease_us).expect("it is ready"));
-                corrections += DEPTH_MAX;
+            if self.guard_of(id.space, id.home()).is_some() {
+                // Only its group's owner claims it, by name.
+                if corrections == 0 {
+                    if outcomes.is_empty() {
+                        outcomes.push(Outcome::Is(OpOutcome::Unfinished));
+                    }
+                    break;
+                }
+                corrections -= 1;
+                self.expire(&id);
+                self.pass_over(&id);
+            } else {
+                self.expire(&id);
+                if self.exists(&id) {
+                    outcomes.push(self.claim(&id, claim.worker, claim.lease_us, false).expect("it is ready"));
+                    corrections += DEPTH_MAX;
+                }
             }
             if id.queue() == claim.prefix {
                 let begins = rows.first(bucket, claim.prefix).map(|(place, _)| *place);

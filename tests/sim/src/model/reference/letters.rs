@@ -1,11 +1,12 @@
 //! Dead letters: messages that their group refused, until somebody sends them again or drops them, or their time is over.
 
 use contract::Rejection;
+use contract::guards::OWNER_RECORD;
 use contract::limits::{DEAD_LETTER_AGE_US, DEAD_LETTERS_MAX};
 use kernel::{Body, DeadLetterAct, DeadLetterCommand, Transact};
 
 use super::time::group_of;
-use super::{Message, Outcome, PublishKey, Reference, To, Undo};
+use super::{Id, Message, Outcome, PublishKey, Reference, To, Undo};
 
 /// A message that its group refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ impl Reference {
     /// Applies a message, or keeps it as a letter.
     pub(super) fn apply_message(&mut self, message: &Message, number: u64, transact: &Transact<'_>) {
         let mark = self.undo.len();
-        let Err(refusals) = self.deliver_to_group(transact) else { return };
+        let Err(refusals) = self.deliver_to_group(message, transact) else { return };
         self.undo_to(mark);
         let Transact { space, branch, .. } = *transact;
         let Some(group) = group_of(transact) else { return };
@@ -40,10 +41,12 @@ impl Reference {
         self.undo.push(Undo::Letter(key, before));
     }
 
-    fn deliver_to_group(&mut self, transact: &Transact<'_>) -> Result<Vec<Outcome>, Vec<Rejection>> {
+    fn deliver_to_group(&mut self, message: &Message, transact: &Transact<'_>) -> Result<Vec<Outcome>, Vec<Rejection>> {
         self.delivers = true;
+        self.from_its_own_group = (message.space, message.branch) == (transact.space, transact.branch)
+            && group_of(transact) == Some(message.source.as_str());
         let done = self.transact(transact, 0);
-        self.delivers = false;
+        (self.delivers, self.from_its_own_group, self.done_before) = (false, false, None);
         done
     }
 
@@ -62,12 +65,21 @@ impl Reference {
 
     /// Sends a letter again, or drops it.
     pub(super) fn on_letter(&mut self, command: &DeadLetterCommand<'_>) -> Result<Vec<Outcome>, Vec<Rejection>> {
-        let DeadLetterCommand { space, branch, group, force, number, act, .. } = *command;
+        let DeadLetterCommand { space, branch, group, ref fences, force, number, act } = *command;
         let Some(found) = self.spaces.get(&space) else {
             return Err(vec![Rejection::NoSuchSpace { space: format!("#{space}") }]);
         };
         let bucket = self.buckets.of_group(found.name.as_bytes(), group.as_bytes());
         self.live_branch(space, branch).map_err(|rejection| vec![rejection])?;
+        let asks = Transact { fences: fences.clone(), force, ..Transact::new(space, branch, Some(group), Vec::new()) };
+        for fence in fences {
+            let record = Id::new(space, branch, Some(group), fence.record);
+            self.expire(&record);
+            self.check_attempt(&record, fence.attempt).map_err(|rejection| vec![rejection])?;
+        }
+        if self.obeyed_guard(&asks, Some(group)).is_some() {
+            return Err(vec![self.unfenced(&Id::new(space, branch, Some(group), OWNER_RECORD))]);
+        }
         let key = (bucket, number);
         let known = self.letters.get(&key);
         let known = known.filter(|known| (known.space, known.branch, known.group.as_str()) == (space, branch, group));
@@ -82,7 +94,9 @@ impl Reference {
                     panic!("a letter that is no transaction was kept: {letter:?}");
                 };
                 transact.force |= force;
-                self.deliver_to_group(&transact)?
+                transact.fences.retain(|own| fences.iter().all(|fence| fence.record != own.record));
+                transact.fences.extend(fences);
+                self.deliver_to_group(&letter.message, &transact)?
             }
         };
         self.remove_letter(key);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::guards::OWNER;
 use contract::records::filter::Filter;
 use contract::records::types::IndexKind;
 use contract::records::{Field, Holder, Record};
@@ -112,7 +113,7 @@ impl Reference {
         let of_branch = of_branch.filter(|(id, _)| group.is_none_or(|group| id.home() == group));
         for (_, kept) in of_branch.filter(|(id, _)| id.queue().starts_with(prefix)) {
             if let Some(live) = &kept.live
-                && let Some(record_type) = &live.record_type
+                && let Some(record_type) = live.record_type.as_ref().filter(|name| *name != OWNER)
             {
                 *counts.entry((record_type.clone(), live.state.clone())).or_default() += 1;
             }

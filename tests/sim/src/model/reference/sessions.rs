@@ -82,8 +82,9 @@ impl Reference {
         let body = match &drawn.what {
             What::Body(body) => body,
             What::Machine { space, group, fence, body } => {
-                let refused = fence.as_ref().and_then(|fence| self.check_machine_fence(*space, group, fence).err());
-                let expected = match refused {
+                let checked = fence.as_ref().map_or(Ok(()), |fence| self.check_machine_fence(*space, group, fence));
+                let checked = checked.and_then(|()| self.check_guarded_machine(*space, group, fence.as_ref()));
+                let expected = match checked.err() {
                     Some(rejection) => Expected::Rejected(vec![rejection]),
                     None => self.count(*space, group, body),
                 };
@@ -279,8 +280,10 @@ impl Reference {
 
 /// How many bytes an answer takes; 0 if the reference does not know all of it, which the models must not depend on.
 fn bytes_of(expected: &Expected, commit: u64) -> usize {
-    let Expected::Done(outcomes) = expected else {
-        return 0;
+    let (commit, outcomes) = match expected {
+        Expected::Done(outcomes) => (commit, outcomes),
+        Expected::DoneBefore(before, outcomes) => (*before, outcomes),
+        _ => return 0,
     };
     let outcome = |outcome: &Outcome| match outcome {
         Outcome::Is(outcome) => Some(outcome.clone()),

@@ -16,6 +16,7 @@ enum Due {
     Message(super::MessageKey),
     Session((u64, u64, u16)),
     Run(Id),
+    Map(Id),
     Letter(u64, u16),
 }
 
@@ -62,7 +63,11 @@ impl Reference {
         let removal = removals.map(|(at, id)| (at, Due::Run(id.clone())));
         let orphaned = self.orphaned.first().map(|(at, id)| (*at, Due::Run(id.clone())));
         let letter = self.first_letter().map(|(at, number, bucket)| (at, Due::Letter(number, bucket)));
-        [expiry, pause, message, removal, orphaned, letter].into_iter().flatten().min()
+        let sweeps = self.maps.iter().filter_map(|(id, map)| Some((map.sweep_us?, id))).min();
+        let sweep = sweeps.map(|(at, id)| (at, Due::Map(id.clone())));
+        let orphaned_map = self.orphaned_maps.first().map(|(at, id)| (*at, Due::Map(id.clone())));
+        let due = [expiry, pause, message, removal, orphaned, sweep, orphaned_map, letter];
+        due.into_iter().flatten().min()
     }
 
     /// Does what is due. Gives the number of steps.
@@ -72,6 +77,10 @@ impl Reference {
             Due::Message(key) => self.deliver(key),
             Due::Run(id) => self.step_of_run(&id),
             Due::Letter(number, bucket) => self.remove_letter((bucket, number)),
+            Due::Map(id) => match self.maps.contains_key(&id) {
+                true => self.sweep(&id),
+                false => self.orphaned_maps.retain(|(_, orphan)| *orphan != id),
+            },
             Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if !self.is_live(id.space, id.branch) => {
                 self.erase(&id);
             }
@@ -79,6 +88,7 @@ impl Reference {
                 let mut kept = self.records[&id].clone();
                 kept.live_mut().waiting = false;
                 self.set_alarms(&mut kept);
+                self.set_by_name(&id, &mut kept);
                 self.set_record(&id, Some(kept));
             }
             Due::Expiry(id) => {

@@ -3,11 +3,13 @@
 use contract::{RecordRejection, Rejection};
 use kernel::{Body, CellAct, Guard, Op, OpOutcome, RecordGuard, Send, Target, Transact, ValueRef};
 
+use super::guards::unfenced;
 use super::{ANY_REASON, Expected, Id, Outcome, Reference};
 
 impl Reference {
     /// Does what a command of the contracts asks.
     pub(super) fn execute_body(&mut self, body: &[u8]) -> Expected {
+        self.done_before = None;
         let done = match Body::decode(body).expect("the generator makes bodies") {
             Body::Transact(transact) => self.transact(&transact, body.len()),
             Body::Tick => {
@@ -39,7 +41,10 @@ impl Reference {
             }
         };
         match done {
-            Ok(outcomes) => Expected::Done(outcomes),
+            Ok(outcomes) => match self.done_before.take() {
+                Some(commit) => Expected::DoneBefore(commit, outcomes),
+                None => Expected::Done(outcomes),
+            },
             Err(rejections) => {
                 self.undo_to(0);
                 Expected::Rejected(rejections)
@@ -69,6 +74,10 @@ impl Reference {
             return Err(vec![Rejection::NoSuchSpace { space: format!("#{}", transact.space) }]);
         }
         let home = self.home(transact).map_err(one)?;
+        let numbered = super::keyed::number_of(transact);
+        if let (Err(rejection), []) = (&numbered, transact.fences.as_slice()) {
+            return Err(one(rejection.clone()));
+        }
         let id = |name: &str| {
             self.live_branch(transact.space, transact.branch).map_err(one)?;
             Ok::<_, Vec<Rejection>>(Id::new(transact.space, transact.branch, transact.group, name))
@@ -78,17 +87,35 @@ impl Reference {
         let guards = transact.guards.iter().map(|guard| Ok((id(guard.name().or(home).unwrap_or_default())?, guard)));
         let guards = guards.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
         let ops = transact.ops.iter().map(|op| Ok((id(op.name().or(home).unwrap_or_default())?, op)));
-        let ops = ops.collect::<Result<Vec<_>, Vec<Rejection>>>()?;
+        let ops = ops.collect::<Result<Vec<_>, Vec<Rejection>>>().map_err(|mut rejections| {
+            // Nobody owns a group in a branch that is not there; either may be said first.
+            let guard = self.obeyed_guard(transact, home);
+            rejections.extend(guard.map(|_| unfenced(home.unwrap_or_default(), None, None)));
+            rejections
+        })?;
+        let numbered = match numbered {
+            Ok(None) => Ok(None),
+            Ok(Some((map, number))) => Ok(Some((id(map)?, number))),
+            Err(rejection) => Err(rejection),
+        };
         for (record, attempt) in fences {
             self.expire(&record);
             self.check_attempt(&record, attempt).map_err(one)?;
+        }
+        let numbered = numbered.map_err(one)?;
+        let guard = self.obeyed_guard(transact, home);
+        if let Some((map, number)) = numbered.as_ref().filter(|_| guard.is_none())
+            && let Some((commit, outcomes)) = self.first_answer(map, *number, transact).map_err(one)?
+        {
+            self.done_before = Some(commit);
+            return Ok(outcomes);
         }
         for (id, guard) in &guards {
             let broken = match guard {
                 Guard::Cell(guard) => self.check_cell_guard(transact, guard),
                 Guard::Record(guard) => self.check_record_guard(id, guard).map_or_else(one, |()| Vec::new()),
                 Guard::Run(guard) => self.check_run_guard(id, *guard).map_or_else(one, |()| Vec::new()),
-                Guard::Map(_) => unreachable!("keyed state is not drawn"),
+                Guard::Map(guard) => self.check_map_guard(id, guard).map_or_else(one, |()| Vec::new()),
             };
             if !broken.is_empty() {
                 return Err(broken);
@@ -96,7 +123,13 @@ impl Reference {
         }
         let mut outcomes = Vec::new();
         for (id, op) in &ops {
+            if let Some(guard) = &guard {
+                self.check_guarded(guard, id, op).map_err(one)?;
+            }
             outcomes.push(self.op(transact, id, op).map_err(one)?);
+        }
+        if let Some((map, number)) = &numbered {
+            self.keep_answer(map, *number, transact, &outcomes);
         }
         Ok(outcomes)
     }
@@ -119,7 +152,7 @@ impl Reference {
     }
 
     /// The one group of a transaction.
-    fn home<'name>(&self, transact: &Transact<'name>) -> Result<Option<&'name str>, Rejection> {
+    pub(super) fn home<'name>(&self, transact: &Transact<'name>) -> Result<Option<&'name str>, Rejection> {
         let fences = transact.fences.iter().map(|fence| fence.record);
         let ops = transact.ops.iter().filter_map(Op::name);
         let guards = transact.guards.iter().filter_map(Guard::name);
@@ -142,7 +175,7 @@ impl Reference {
         let outcome = match op {
             Op::Record(name, act) => {
                 let fenced = transact.fences.iter().any(|fence| fence.record == *name);
-                return self.act(id, act, fenced);
+                return self.act(id, act, fenced, transact.force);
             }
             Op::Send(send) => {
                 self.check_message(send, 1)?;
@@ -160,7 +193,7 @@ impl Reference {
                 OpOutcome::Sent
             }
             Op::Cell(_, act) => self.cell_act(id, act)?,
-            Op::Map(..) => unreachable!("keyed state is not drawn"),
+            Op::Map(_, act) => self.map_act(id, act)?,
         };
         Ok(Outcome::Is(outcome))
     }

@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    /// Removes the records and runs of a deleted branch from a bucket. The kernel removes some of them in a step, and whoever
+    /// Removes the records, runs and maps of a deleted branch from a bucket. The kernel removes some of them in a step, and whoever
     /// draws the command repeats the step until that is all.
     fn erase_things(&mut self, bucket: u16, place: (u32, u32)) {
         if self.is_live(place.0, place.1) {
@@ -52,6 +52,11 @@ impl Reference {
         let here = |reference: &Self, id: &&Id| id.place() == place && reference.bucket(id) == bucket;
         let records: Vec<_> = self.records.keys().filter(|id| here(self, id)).cloned().collect();
         records.iter().for_each(|id| self.erase(id));
+        let maps: Vec<_> = self.maps.keys().filter(|id| here(self, id)).cloned().collect();
+        for id in &maps {
+            let sweep_us = self.maps.remove(id).expect("just found").sweep_us;
+            self.orphaned_maps.extend(sweep_us.map(|at_us| (at_us, id.clone())));
+        }
         let runs: Vec<_> = self.runs.keys().filter(|id| here(self, id)).cloned().collect();
         for id in &runs {
             // The tick that finds it there has nothing to do but that.
@@ -72,7 +77,7 @@ impl Reference {
             return;
         }
         self.lanes.retain(|(space, branch, ..), _| (*space, *branch) != place);
-        let has_things = self.cells.keys().chain(self.records.keys()).chain(self.runs.keys());
+        let has_things = self.cells.keys().chain(self.records.keys()).chain(self.runs.keys()).chain(self.maps.keys());
         if has_things.into_iter().any(|id| id.place() == place) {
             return;
         }

@@ -1,6 +1,7 @@
 //! Compares the answers to the commands of an entry, and when the next thing is due.
 
-use contract::{RecordRejection, Rejection};
+use contract::keyed::UpdateOutcome;
+use contract::{KeyedRejection, RecordRejection, Rejection};
 use kernel::records::get::whole_record;
 use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
 use session::{Reply, SessionAnswer, SessionCommand};
@@ -11,7 +12,7 @@ use crate::model::drawn::{Drawn, What};
 use crate::model::habits::About;
 use crate::model::instance::text;
 use crate::model::reference::{ANY_KIND, ANY_REASON, Expected, Id, Outcome};
-use crate::model::tally::add;
+use crate::model::tally::{Tally, add};
 
 impl Stretch<'_> {
     /// Takes note of all answers. The inner result says whether they are as expected.
@@ -70,14 +71,21 @@ impl Stretch<'_> {
             (Reply::Answer(answer), Expected::Sessions(expected)) => {
                 SessionAnswer::decode(answer).as_ref() == Ok(expected)
             }
-            (Reply::Answer(bytes), Expected::Done(_) | Expected::Rejected(_)) => {
+            (Reply::Answer(bytes), Expected::Done(_) | Expected::DoneBefore(..) | Expected::Rejected(_)) => {
                 if let Some(request) = request {
                     self.answers.insert(request, bytes.to_vec());
                 }
                 let answer = Answer::decode(bytes).map_err(text)?;
                 match &answer {
-                    Answer::Rejected(_) => add(&counts.rejections, 1),
+                    Answer::Rejected(rejection) => {
+                        add(&counts.rejections, 1);
+                        count_rejection(counts, rejection);
+                    }
+                    Answer::Done { .. } if matches!(expected, Expected::DoneBefore(..)) => {
+                        add(&counts.commits_again, 1)
+                    }
                     Answer::Done { commit, outcomes } => {
+                        outcomes.iter().for_each(|outcome| count_updates(counts, outcome));
                         self.post.done(&drawn.marked, self.reference.wall_us, *commit);
                         if let Some(Body::Transact(transact)) = &body {
                             self.enter_runs(transact, outcomes)?;
@@ -108,8 +116,10 @@ impl Stretch<'_> {
 
     fn count_operations(&mut self, body: Option<&Body<'_>>) {
         let operations = match body {
-            // The models of cells and runs count operations, the others commands.
-            Some(Body::Transact(transact)) if matches!(self.habits.about, About::Cells | About::Runs) => {
+            // The models of cells, runs and maps count operations, the others commands.
+            Some(Body::Transact(transact))
+                if matches!(self.habits.about, About::Cells | About::Runs | About::Keyed) =>
+            {
                 transact.ops.len().max(1) as u64
             }
             _ => 1,
@@ -147,6 +157,11 @@ impl Stretch<'_> {
                 let found = without_reason(found);
                 let is_one = expected.contains(&found);
                 return if is_one { Ok(()) } else { Err(format!("refused with {found:?}, expected {expected:?}")) };
+            }
+            (Answer::Done { commit, outcomes }, Expected::DoneBefore(first, expected))
+                if commit == *first && outcomes.len() == expected.len() =>
+            {
+                outcomes.into_iter().zip(expected)
             }
             (Answer::Done { outcomes, .. }, Expected::Done(expected)) if outcomes.len() == expected.len() => {
                 outcomes.into_iter().zip(expected)
@@ -191,6 +206,28 @@ impl Stretch<'_> {
         let expected = (self.reference.commit, self.reference.wall_us, self.reference.cluster_us);
         same(|| "what was applied".into(), &found, &expected)?;
         same(|| "when the next thing is due".into(), &next_due, &self.reference.next_due())
+    }
+}
+
+fn count_rejection(counts: &Tally, rejection: &Rejection) {
+    match rejection {
+        Rejection::Map(KeyedRejection::CommitReused { .. }) => add(&counts.commits_reused, 1),
+        Rejection::Record(RecordRejection::Fenced { .. }) => add(&counts.fenced, 1),
+        Rejection::Unfenced { .. } => add(&counts.unfenced, 1),
+        _ => {}
+    }
+}
+
+fn count_updates(counts: &Tally, outcome: &OpOutcome) {
+    let OpOutcome::Updated(updated) = outcome else { return };
+    add(&counts.updates, updated.count() as u64);
+    add(&counts.updates_applied, updated.applied() as u64);
+    for (_, outcome) in updated.others() {
+        match outcome {
+            UpdateOutcome::Duplicate => add(&counts.updates_known, 1),
+            UpdateOutcome::VersionConflict => add(&counts.updates_in_conflict, 1),
+            _ => add(&counts.updates_stale, 1),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use session::UserMachine;
 use super::Stretch;
 use crate::model::drawn::Drawn;
 use crate::model::habits::About;
+use crate::model::keyed::names::guards;
 use crate::model::places::SPACES;
 use crate::model::records::names::types;
 use crate::model::sessions::machine::Counters;
@@ -30,6 +31,13 @@ impl Stretch<'_> {
         if matches!(self.habits.about, About::Sessions | About::Everything) {
             let (machine, version) = (Counters::NUMBER, Counters::VERSION);
             changes.push(CatalogueChange::RegisterMachine { machine, version });
+        }
+        if matches!(self.habits.about, About::Keyed | About::Everything) {
+            changes.extend(guards().into_iter().map(|(space, prefix, guard)| CatalogueChange::SetGuard {
+                space,
+                prefix: prefix.to_owned(),
+                guard: Some(guard),
+            }));
         }
         for (space, _) in SPACES {
             // The inboxes keep every message that arrived.

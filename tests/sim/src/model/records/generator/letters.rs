@@ -1,10 +1,12 @@
 //! Draws what is done with messages that were refused.
 
-use kernel::{Body, DeadLetterAct, DeadLetterCommand};
+use contract::guards::OWNER_RECORD;
+use kernel::{Body, DeadLetterAct, DeadLetterCommand, Fence};
 
 use super::Generator;
 use crate::model::drawn::Drawn;
 use crate::model::places::GROUPS;
+use crate::model::reference::Id;
 
 impl Generator<'_> {
     /// As somebody does who looks at what was refused: mostly a letter that is there, and mostly where it is.
@@ -21,7 +23,13 @@ impl Generator<'_> {
             }
         };
         let act = if self.random.one_in(4) { DeadLetterAct::Drop } else { DeadLetterAct::Retry };
-        let (fences, force) = (Vec::new(), self.random.one_in(4));
+        let force = self.random.one_in(4);
+        let owner = self.reference.record(&Id::new(space, branch, Some(group), OWNER_RECORD));
+        let attempt = owner.map_or(1, |owner| owner.attempt).saturating_sub(self.random.pick(&[0, 0, 0, 1]));
+        let fences = match self.random.one_in(3) {
+            true => vec![Fence { record: OWNER_RECORD, attempt }],
+            false => Vec::new(),
+        };
         Drawn::plain(&Body::DeadLetter(DeadLetterCommand { space, branch, group, fences, force, number, act }))
     }
 }
