@@ -20,12 +20,30 @@ pub(super) struct Break {
     pub(super) noticed_by: &'static str,
 }
 
-/// The mixed model, long enough for every break.
+/// The mixed model, long enough for every break in it.
 const MIXED: &str = "mixed-model --ops 60000";
+
+/// The model of keyed state alone, likewise.
+const KEYED: &str = "keyed-model --ops 30000";
 
 /// A break in the kernel or in the session machine, noticed by the mixed model.
 const fn of(figure: &'static str, file: &'static str, from: &'static str, to: &'static str) -> Part {
-    let does = Does::Break(Break { file, from, to, noticed_by: MIXED });
+    noticed(figure, MIXED, file, from, to)
+}
+
+/// A break in keyed state or in guards, noticed by the model of these.
+const fn of_keyed(figure: &'static str, file: &'static str, from: &'static str, to: &'static str) -> Part {
+    noticed(figure, KEYED, file, from, to)
+}
+
+const fn noticed(
+    figure: &'static str,
+    noticed_by: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+) -> Part {
+    let does = Does::Break(Break { file, from, to, noticed_by });
     Part { figure, goal: 1, unit: "found", each: 1, does }
 }
 
@@ -33,6 +51,9 @@ const TRANSACT: &str = "crates/kernel/src/transact.rs";
 const CONTEXT: &str = "crates/kernel/src/context.rs";
 const LIFE: &str = "crates/kernel/src/runs/life.rs";
 const WRITE: &str = "crates/kernel/src/records/write.rs";
+const UPDATE: &str = "crates/kernel/src/keyed/update.rs";
+const COMMIT: &str = "crates/kernel/src/keyed/commit.rs";
+const ORDERED: &str = "crates/kernel/src/keyed/ordered.rs";
 const SESSIONS: &str = "crates/session/src/sessions.rs";
 
 /// Every break, each a figure of its own.
@@ -195,6 +216,90 @@ pub(super) const BREAKS: &[Part] = &[
         "crates/kernel/src/records/erase.rs",
         "    delete_some(&mut applying.held(), &ready)\n",
         "    let _ = ready;\n    Ok(())\n",
+    ),
+    of_keyed(
+        "breaks.an-equal-version-is-applied",
+        UPDATE,
+        "Some((state, known)) if version == known => Ok(Ok(match state == after {",
+        "Some((state, known)) if version == known && state == after => Ok(Ok(match state == after {",
+    ),
+    of_keyed(
+        "breaks.a-merge-counts-twice-when-its-commit-is-sent-again",
+        COMMIT,
+        "changed.head.content.last_number = *number;",
+        "changed.head.content.last_number = *number - u64::from(*number == 3);",
+    ),
+    of_keyed(
+        "breaks.another-commit-gets-the-answer-of-the-last",
+        COMMIT,
+        "    Ok(match known == *digest {\n        true => Ok(Some(answer.to_vec())),",
+        "    Ok(match known == *digest || number > 3 {\n        true => Ok(Some(answer.to_vec())),",
+    ),
+    of_keyed(
+        "breaks.a-seal-is-ignored",
+        UPDATE,
+        "            _ if content.seals(version) => stale(version),\n",
+        "            None if content.seals(version) => stale(version),\n",
+    ),
+    of_keyed(
+        "breaks.a-position-goes-back",
+        COMMIT,
+        ".filter(|current| position < *current) {",
+        ".filter(|current| position + 1 < *current) {",
+    ),
+    of_keyed(
+        "breaks.a-waiting-update-is-applied-out-of-order",
+        ORDERED,
+        "        if version > seal {\n            break;\n        }\n",
+        "        if version > seal && version.round > seal.round + 1 {\n            break;\n        }\n",
+    ),
+    of_keyed(
+        "breaks.a-waiting-update-counts-twice",
+        ORDERED,
+        "    if let Some(row) = applying.state.get(&waiting_key)? {\n",
+        "    if let Some(row) = applying.state.get(&waiting_key)?.filter(|_| version.round % 5 > 0) {\n",
+    ),
+    of_keyed(
+        "breaks.a-deleted-key-is-forgotten-too-early",
+        "crates/kernel/src/keyed/sweep.rs",
+        "        if !content.seals(version) {\n            break;\n        }\n",
+        "        if !content.seals(version) && content.seal.is_none_or(|seal| version.round > seal.round + 1) {\n            break;\n        }\n",
+    ),
+    of_keyed(
+        "breaks.a-forgotten-key-was-never-changed",
+        "crates/kernel/src/keyed/sweep.rs",
+        "        content.forgotten = content.forgotten.max(Entry::decode(&row)?.commit);\n",
+        "        Entry::decode(&row)?;\n",
+    ),
+    of_keyed(
+        "breaks.what-was-deleted-comes-back-with-its-map",
+        "crates/kernel/src/keyed/changed_map.rs",
+        "let next = head.last_content.checked_add(1);",
+        "let next = head.last_content.checked_add(0);",
+    ),
+    of_keyed(
+        "breaks.an-owner-that-was-replaced-may-write",
+        "crates/kernel/src/records/state.rs",
+        "    if !numbers.deleted && numbers.is_held() && numbers.attempt == attempt {",
+        "    if !numbers.deleted && numbers.is_held() && numbers.attempt <= attempt + 1 {",
+    ),
+    of_keyed(
+        "breaks.a-guarded-group-takes-anything-under-an-open-name",
+        "crates/kernel/src/transact/guarded.rs",
+        "                    Open::Never => Ok(false),\n",
+        "                    Open::Never => Ok(true),\n",
+    ),
+    of(
+        "breaks.what-is-in-a-guarded-group-is-in-a-queue",
+        WRITE,
+        "row.numbers.record_type == OWNER_ID || applying.is_guarded(record)",
+        "row.numbers.record_type == OWNER_ID || (applying.is_guarded(record) && row.numbers.attempt > 0)",
+    ),
+    of(
+        "breaks.a-message-from-elsewhere-needs-no-fence",
+        "crates/kernel/src/outbox/deliver.rs",
+        "&& transact::group_of(transact) == Some(message.source);",
+        "&& transact::group_of(transact).is_some();",
     ),
     Part {
         figure: "breaks.a-shard-writes-what-is-not-its-own",
