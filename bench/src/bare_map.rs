@@ -41,6 +41,13 @@ pub fn key(cell: u64, version: Option<u64>) -> Vec<u8> {
     key
 }
 
+/// The key of a row, as long as asked for.
+fn row_key(row: u64, bytes: usize) -> Vec<u8> {
+    let mut key = vec![b'k'; bytes - 16];
+    key.extend_from_slice(format!("key-{row:012}").as_bytes());
+    key
+}
+
 impl BareMap {
     /// A map and a tree that hold `cells` values of `bytes` each, written as any others are.
     pub fn load(directory: &Path, cells: u64, bytes: usize) -> Self {
@@ -95,6 +102,30 @@ impl BareMap {
             }
         }
         commands as f64 / started.elapsed().as_secs_f64()
+    }
+
+    /// A map and a tree that hold rows of these sizes.
+    pub fn load_rows(directory: &Path, rows: u64, key_bytes: usize, row_bytes: usize) -> Self {
+        let mut map = Self::load(directory, 0, 0);
+        for row in 0..rows {
+            map.put(row_key(row, key_bytes), vec![1; row_bytes]);
+        }
+        map
+    }
+
+    /// Runs one get and one put for each row, like a put of keyed state, for a while. Returns rows per second.
+    pub fn run_puts(&mut self, rows: u64, key_bytes: usize, row_bytes: usize, duration: Duration) -> f64 {
+        let (mut random, mut puts) = (Random::new(3), 0_u64);
+        let (started, row) = (Instant::now(), vec![7; row_bytes]);
+        while started.elapsed() < duration {
+            for _ in 0..64 {
+                let key = row_key(random.below(rows), key_bytes);
+                assert!(self.get(&key).is_some(), "every row was loaded");
+                self.put(key, row.clone());
+                puts += 1;
+            }
+        }
+        puts as f64 / started.elapsed().as_secs_f64()
     }
 
     /// The value in the map, then in the tree.

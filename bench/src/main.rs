@@ -11,6 +11,8 @@
 //! - `runs-cliff`: one run of 1,000,000 events: what an append costs at its end, and its projection.
 //! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
+//! - `keyed-speed`: commits of 100 puts at 1, 4 and 16 operators of keyed state.
+//! - `keyed-flat`: puts and gets among 1,000,000 and 20,000,000 keys.
 //! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
 //! - `http-batches`: claims and appends over HTTP, one and 64 in each request.
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
@@ -37,6 +39,8 @@ mod idle_followers;
 mod idle_polls;
 mod journal_append;
 mod journal_shards;
+mod keyed_flat;
+mod keyed_speed;
 mod new_user;
 mod profile;
 mod queues;
@@ -82,6 +86,8 @@ fn main() -> ExitCode {
         "runs-cliff" => runs_cliff::run(&arguments),
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
+        "keyed-speed" => keyed_speed::run(&arguments),
+        "keyed-flat" => keyed_flat::run(&arguments),
         "growth" => bench::growth::run(&arguments),
         "claims" => bench::growth::run_claims(&arguments),
         "stores" => return stores::run(&arguments),

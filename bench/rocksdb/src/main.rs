@@ -1,5 +1,7 @@
 //! Measures the kernel on RocksDB: `rocksdb-stores SETTING [--sizes 20000,60000] [--commands 60000]`.
+//! Or keyed state beside RocksDB itself: `rocksdb-stores keyed [--milliseconds 10000] [--keys 1000000] [--rounds 3]`.
 
+mod keyed;
 mod settings;
 mod store;
 
@@ -34,11 +36,18 @@ impl StoreMaker for RocksMaker {
 
 fn main() -> ExitCode {
     let parsed = Arguments::from_environment().and_then(|(name, arguments)| {
+        if name == "keyed" {
+            return Ok((name, None, arguments));
+        }
         let settings = Settings::parse(&name)?;
-        Ok((name, settings, arguments))
+        Ok((name, Some(settings), arguments))
     });
     match parsed {
-        Ok((name, settings, arguments)) => {
+        Ok((_, None, arguments)) => match keyed::run(&arguments).print() || arguments.flag("small") {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        },
+        Ok((name, Some(settings), arguments)) => {
             bench::growth::stores::measure_store(&format!("rocksdb {name}"), Rc::new(RocksMaker(settings)), &arguments);
             ExitCode::SUCCESS
         }

@@ -19,7 +19,7 @@ pub(super) const TOPIC: Topic = Topic {
             work: Work::Summed {
                 parts: &[Part {
                     figure: "mixed",
-                    goal: 3_000_000,
+                    goal: 4_000_000,
                     unit: "ops",
                     each: 250_000,
                     does: Does::Program { cargo: SIM, arguments: "mixed-model --ops 250000" },

@@ -3,7 +3,7 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
 //! arguments; the program does.
 
-use super::{Item, Judge, Program, SIM, Topic, Work};
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -34,6 +34,18 @@ pub(super) const TOPIC: Topic = Topic {
                 small: "one-writer-paused --times 20",
             }]),
             judge: Judge::Correctness,
+        },
+        Item {
+            name: "speed",
+            shows: "commits of 100 puts at 1, 4 and 16 operators, beside the bare journal and the bare map with the same bytes",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "keyed-speed", small: "keyed-speed --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "flat",
+            shows: "puts and gets among 1,000,000 keys of a partition, and among 20,000,000: the same cost, the same memory",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "keyed-flat", small: "keyed-flat --small" }]),
+            judge: Judge::Speed,
         },
         Item {
             name: "waiters",
