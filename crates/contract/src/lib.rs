@@ -81,7 +81,8 @@ pub use cells::{
 };
 pub use changes::{Change, ChangesPage, Followed, Reason, Subject};
 pub use error::{Error, Failure, FailureKind, Outcome, Rejection};
-pub use keyed::{KeyedRejection, UpdateOutcome, Updated};
+pub use keyed::backend::{BackendError, ExactlyOnceStateBackend, StateVersion, VersionedStateBackend};
+pub use keyed::{KeyedRejection, LogicalTime, UpdateOutcome, Updated};
 pub use limits::Limits;
 pub use names::NameInGroup;
 pub use reason::{RefusalReason, WantedKind};

@@ -96,6 +96,8 @@ pub enum Kind {
     KeyedPosition = 0x1b,
     /// A deleted key of a map, by the version of its deletion.
     KeyedDeleted = 0x1c,
+    /// A key of a map whose row went after a checkpoint had begun.
+    KeyedGone = 0x1d,
     /// The answer to the last numbered commit of a map.
     KeyedAnswer = 0x1e,
     /// An update of an ordered map that waits for the seal, by its version.
@@ -109,7 +111,7 @@ impl Kind {
     const COPIED: [Kind; 4] = [Kind::RecordFloor, Kind::CellFloor, Kind::MessageNumbers, Kind::Received];
 
     /// All of them, in words.
-    pub(crate) const WORDS: [(Kind, &str); 29] = [
+    pub(crate) const WORDS: [(Kind, &str); 30] = [
         (Kind::CellHead, "cell"),
         (Kind::CellOld, "older versions of cell"),
         (Kind::Record, "record"),
@@ -136,6 +138,7 @@ impl Kind {
         (Kind::KeyedEntry, "keys of map"),
         (Kind::KeyedPosition, "input positions of map"),
         (Kind::KeyedDeleted, "deleted keys of map"),
+        (Kind::KeyedGone, "removed keys of map"),
         (Kind::KeyedAnswer, "the last answer of map"),
         (Kind::KeyedWaiting, "waiting updates of map"),
         (Kind::DeadLetter, "dead letters"),

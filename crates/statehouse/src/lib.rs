@@ -22,6 +22,7 @@
 //! - [`keyed`]: keyed state: maps whose updates count once, and operators that own partitions of them.
 //! - [`publish`]: where messages for brokers go.
 //! - [`sessions`]: clients whose requests are executed exactly once, with pushes; and machines that you bring.
+//! - [`stream`]: event-time windows, watermarks and sinks, for stream processors.
 //! - [`Group`]: things stored and committed together; [`Transaction`] on it.
 //! - [`Changes`]: the changes of every command, followed with a cursor; [`Watch`]: a list of cells, then its changes.
 //! - [`Pending`]: a future answer; block on it or await it, without a runtime.
@@ -54,6 +55,7 @@ pub mod records;
 mod restore;
 pub mod runs;
 pub mod sessions;
+pub mod stream;
 mod transaction;
 mod transfer;
 mod usage;

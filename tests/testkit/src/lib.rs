@@ -11,6 +11,7 @@
 //! - [`run_store`]: the contract of runs.
 //! - [`server_process`]: a server in a separate process.
 //! - [`session_store`]: the contract of sessions.
+//! - [`state_backend`]: the contract of state backends.
 //! - [`state_store`]: the portable contract of records.
 //!
 //! A suite panics with the broken duty. The tests of each implementation call it.
@@ -27,4 +28,5 @@ pub mod report;
 pub mod run_store;
 pub mod server_process;
 pub mod session_store;
+pub mod state_backend;
 pub mod state_store;

@@ -9,7 +9,9 @@
 //!   forget the versions of deleted keys.
 //! - That is the policy *monotonic*. A map can have the policy *ordered* instead: its updates, merges included, wait until the seal
 //!   reaches their versions, and are applied in the order of these ([`Policy`]).
+//! - [`backend`]: the same for state in any store, as a trait.
 
+pub mod backend;
 mod rejection;
 
 use std::fmt;
@@ -53,6 +55,23 @@ impl LogicalTime {
 impl From<u64> for LogicalTime {
     fn from(round: u64) -> Self {
         Self { epoch: 0, round }
+    }
+}
+
+/// A version with an epoch is no plain number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the version has an epoch, so it is no plain number")]
+pub struct HasEpoch;
+
+impl TryFrom<LogicalTime> for u64 {
+    type Error = HasEpoch;
+
+    /// ```
+    /// use statehouse_contract::keyed::{HasEpoch, LogicalTime};
+    /// assert_eq!((u64::try_from(LogicalTime::from(7)), u64::try_from(LogicalTime::new(1, 7))), (Ok(7), Err(HasEpoch)));
+    /// ```
+    fn try_from(time: LogicalTime) -> Result<Self, HasEpoch> {
+        if time.epoch == 0 { Ok(time.round) } else { Err(HasEpoch) }
     }
 }
 

@@ -114,6 +114,66 @@ pub enum KeyedRejection {
         /// Where it is, if it has a position.
         current: Option<u64>,
     },
+    /// What a restore has put aside is gone: another one was begun, or the map was deleted.
+    #[error(
+        "restore {number} of map {map:?} is over: another one was begun, or the map was deleted; begin again [SH-8012]"
+    )]
+    RestoreLost {
+        /// The map.
+        map: String,
+        /// The number of what was put aside.
+        number: u32,
+    },
+    /// What a restore has put aside is not what was to be restored.
+    #[error("restore {number} of map {map:?} is incomplete, and the map stays as it is; restore it again [SH-8013]")]
+    RestoreIncomplete {
+        /// The map.
+        map: String,
+        /// The number of what was put aside.
+        number: u32,
+    },
+    /// The map knows of no such checkpoint.
+    #[error(
+        "map {map:?} has begun no checkpoint {number}, or was restored since; the next one has everything [SH-8014]"
+    )]
+    NoSuchCheckpoint {
+        /// The map.
+        map: String,
+        /// The number that its begin was said to have.
+        number: u64,
+    },
+    /// A part of a checkpoint is damaged, incomplete, or in a format that this release does not read.
+    #[error("`{object}` of a checkpoint cannot be restored: {what}; restore an earlier checkpoint [SH-8015]")]
+    CheckpointDamaged {
+        /// The object.
+        object: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such checkpoint.
+    #[error("there is no committed checkpoint{} of {of}; list its checkpoints to see what is there [SH-8016]", numbered(.number))]
+    NoCommittedCheckpoint {
+        /// The operator or the partition.
+        of: String,
+        /// The number that was asked for; none for the last one.
+        number: Option<u64>,
+    },
+    /// A checkpoint of several partitions was given up, since not all had written their parts in time.
+    #[error(
+        "checkpoint {number} of {of} was given up, and {missing} of its partitions had not written their parts; begin another one [SH-8017]"
+    )]
+    CheckpointGivenUp {
+        /// The operator.
+        of: String,
+        /// The number of the checkpoint.
+        number: u64,
+        /// How many parts were missing.
+        missing: usize,
+    },
+}
+
+fn numbered(number: &Option<u64>) -> String {
+    number.map_or_else(String::new, |number| format!(" {number}"))
 }
 
 fn policy(is_ordered: bool) -> &'static str {
@@ -157,6 +217,12 @@ impl KeyedRejection {
             Self::PositionBehind { .. } => Facts::of("SH-8007", Class::Conflict),
             Self::Conflict { .. } => Facts::retryable("SH-8008", Class::Conflict),
             Self::PositionConflict { .. } => Facts::retryable("SH-8009", Class::Conflict),
+            Self::RestoreLost { .. } => Facts::of("SH-8012", Class::Conflict),
+            Self::RestoreIncomplete { .. } => Facts::of("SH-8013", Class::Conflict),
+            Self::NoSuchCheckpoint { .. } => Facts::of("SH-8014", Class::NotFound),
+            Self::CheckpointDamaged { .. } => Facts::of("SH-8015", Class::Unprocessable),
+            Self::NoCommittedCheckpoint { .. } => Facts::of("SH-8016", Class::NotFound),
+            Self::CheckpointGivenUp { .. } => Facts::retryable("SH-8017", Class::Conflict),
         }
     }
 
@@ -183,6 +249,15 @@ impl KeyedRejection {
             Self::Conflict { map, key, current } => members!["map" => map, "key" => key, "current" => current],
             Self::PositionConflict { map, input, current } => {
                 members!["map" => map, "input" => input, "current" => current]
+            }
+            Self::RestoreLost { map, number } | Self::RestoreIncomplete { map, number } => {
+                members!["map" => map, "number" => number]
+            }
+            Self::NoSuchCheckpoint { map, number } => members!["map" => map, "number" => number],
+            Self::CheckpointDamaged { object, what } => members!["object" => object, "what" => what],
+            Self::NoCommittedCheckpoint { of, number } => members!["of" => of, "number" => number],
+            Self::CheckpointGivenUp { of, number, missing } => {
+                members!["of" => of, "number" => number, "missing" => missing]
             }
         }
     }

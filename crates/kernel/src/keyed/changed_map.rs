@@ -4,7 +4,7 @@ use contract::KeyedRejection;
 use contract::keyed::Policy;
 use session::Halt;
 
-use super::head::{Content, MapHead};
+use super::head::{Content, MapHead, Noting};
 use crate::changes::{Noted, Reason, Subject};
 use crate::context::Applying;
 use crate::keys::due::{DueClock, DueOf};
@@ -33,7 +33,9 @@ impl<'map> ChangedMap<'map> {
                 let number = next_content(head)?;
                 // Every key was changed when the map was deleted.
                 let content = Content { number, forgotten: head.commit, ..Content::default() };
-                MapHead { deleted: false, policy: Policy::default(), content, last_content: number, ..head.clone() }
+                let building = None;
+                let policy = Policy::default();
+                MapHead { deleted: false, policy, content, building, last_content: number, ..head.clone() }
             }
             Some(head) => head.clone(),
         };
@@ -56,6 +58,11 @@ impl<'map> ChangedMap<'map> {
         Self { map, before: Some(head.clone()), head }
     }
 
+    /// What a restore puts aside, as a map that nobody sees.
+    pub(super) fn aside(map: &'map ThingId<'map>, policy: Policy, content: Content) -> Self {
+        Self { map, before: None, head: MapHead { policy, content, ..MapHead::default() } }
+    }
+
     /// Has the sweep look for rows that nobody needs any more.
     pub(super) fn schedule_sweep(&mut self, applying: &mut Applying<'_>) {
         let now_us = applying.call.stamp.wall_us;
@@ -68,8 +75,26 @@ impl<'map> ChangedMap<'map> {
         self.head.sweep_us = Some(now_us);
     }
 
+    /// Has the sweep remove what was noted for checkpoints, if nothing is noted any more.
+    fn sweep_noted(&mut self, applying: &mut Applying<'_>) {
+        let Noting { from, count, .. } = self.head.content.noting;
+        if from == 0 && count > 0 && self.head.sweep_us.is_none() {
+            self.schedule_sweep(applying);
+        }
+    }
+
+    /// Writes the head after a change that readers do not see, unless the map is new.
+    pub(super) fn store_unseen(mut self, applying: &mut Applying<'_>) {
+        self.sweep_noted(applying);
+        match &self.before {
+            Some(before) if !before.deleted => put_head(applying, self.map, self.before.as_ref(), &self.head),
+            _ => self.store(applying, Reason::Written),
+        }
+    }
+
     /// Writes the head after a change that readers see, and notes it in the change feed.
     pub(super) fn store(mut self, applying: &mut Applying<'_>, reason: Reason) {
+        self.sweep_noted(applying);
         self.head.commit = applying.call.commit;
         self.head.updated_us = applying.call.stamp.wall_us;
         let existed = self.before.as_ref().is_some_and(|head| !head.deleted);

@@ -5,6 +5,8 @@ use kv::{DecodeError, Reader, Writer};
 use session::Digester;
 
 use super::entry::{decode_version, encode_version};
+use super::restore::{RestoredCounts, RestoredMap};
+use super::rows::ContentRows;
 use super::updates::Updates;
 use crate::command::act::{Act, Condition, Open};
 
@@ -21,6 +23,18 @@ pub enum KeyedAct<'bytes> {
     Create(Policy),
     /// Deletes the map, with all that it holds.
     Delete,
+    /// Begins to put aside what the map will hold.
+    BeginRestore(RestoredMap),
+    /// Puts rows aside, under the number that the begin has answered.
+    RestoreRows(u32, ContentRows<'bytes>),
+    /// Lets what was put aside take the place of what the map holds.
+    EndRestore(u32, RestoredCounts),
+    /// Gives up what was put aside.
+    AbandonRestore(u32),
+    /// Begins a checkpoint: keys whose rows go are noted from now on.
+    BeginCheckpoint,
+    /// Ends the checkpoint that was begun by this commit.
+    EndCheckpoint(u64),
 }
 
 /// A numbered commit.
@@ -43,6 +57,12 @@ const COMMIT: u8 = 2;
 const SEAL: u8 = 3;
 const DELETE: u8 = 4;
 const CREATE: u8 = 5;
+const BEGIN_RESTORE: u8 = 6;
+const RESTORE_ROWS: u8 = 7;
+const END_RESTORE: u8 = 8;
+const ABANDON_RESTORE: u8 = 9;
+const BEGIN_CHECKPOINT: u8 = 10;
+const END_CHECKPOINT: u8 = 11;
 
 impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
     const CODES: &'static [u8] = &[KEYED];
@@ -69,6 +89,30 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
                 writer.bool(*policy == Policy::Ordered);
             }
             KeyedAct::Delete => begin(DELETE),
+            KeyedAct::BeginRestore(RestoredMap { policy, last_number, seal }) => {
+                begin(BEGIN_RESTORE);
+                writer.bool(*policy == Policy::Ordered).u64(*last_number).bool(seal.is_some());
+                if let Some(seal) = seal {
+                    encode_version(writer, *seal);
+                }
+            }
+            KeyedAct::RestoreRows(number, rows) => {
+                begin(RESTORE_ROWS);
+                writer.u32(*number).bytes(rows.as_bytes());
+            }
+            KeyedAct::EndRestore(number, RestoredCounts { keys, deleted, waiting }) => {
+                begin(END_RESTORE);
+                writer.u32(*number).u64(*keys).u64(*deleted).u64(*waiting);
+            }
+            KeyedAct::AbandonRestore(number) => {
+                begin(ABANDON_RESTORE);
+                writer.u32(*number);
+            }
+            KeyedAct::BeginCheckpoint => begin(BEGIN_CHECKPOINT),
+            KeyedAct::EndCheckpoint(begun) => {
+                begin(END_CHECKPOINT);
+                writer.u64(*begun);
+            }
         }
     }
 
@@ -80,6 +124,21 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
             SEAL => KeyedAct::Seal(decode_version(reader)?),
             CREATE => KeyedAct::Create(if reader.bool()? { Policy::Ordered } else { Policy::Monotonic }),
             DELETE => KeyedAct::Delete,
+            BEGIN_RESTORE => {
+                let policy = if reader.bool()? { Policy::Ordered } else { Policy::Monotonic };
+                let (last_number, sealed) = (reader.u64()?, reader.bool()?);
+                let seal = if sealed { Some(decode_version(reader)?) } else { None };
+                KeyedAct::BeginRestore(RestoredMap { policy, last_number, seal })
+            }
+            RESTORE_ROWS => KeyedAct::RestoreRows(reader.u32()?, ContentRows::read(reader.bytes()?)?),
+            END_RESTORE => {
+                let number = reader.u32()?;
+                let (keys, deleted, waiting) = (reader.u64()?, reader.u64()?, reader.u64()?);
+                KeyedAct::EndRestore(number, RestoredCounts { keys, deleted, waiting })
+            }
+            ABANDON_RESTORE => KeyedAct::AbandonRestore(reader.u32()?),
+            BEGIN_CHECKPOINT => KeyedAct::BeginCheckpoint,
+            END_CHECKPOINT => KeyedAct::EndCheckpoint(reader.u64()?),
             _ => return Err(DecodeError { what: "an operation on keyed state of an unknown kind" }),
         };
         Ok((name, act))
@@ -89,8 +148,14 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
         match self {
             KeyedAct::Update(updates) => updates.grows(),
             KeyedAct::Commit(commit) => commit.updates.grows(),
-            KeyedAct::Create(_) => true,
-            KeyedAct::Seal(_) | KeyedAct::Delete => false,
+            KeyedAct::Create(_) | KeyedAct::BeginRestore(_) | KeyedAct::RestoreRows(..) => true,
+            // What a full disk must not stop: restores that end, and checkpoints.
+            KeyedAct::Seal(_)
+            | KeyedAct::Delete
+            | KeyedAct::EndRestore(..)
+            | KeyedAct::AbandonRestore(_)
+            | KeyedAct::BeginCheckpoint
+            | KeyedAct::EndCheckpoint(_) => false,
         }
     }
 
@@ -102,7 +167,8 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
         match self {
             KeyedAct::Update(updates) => updates.value_bytes_max(),
             KeyedAct::Commit(commit) => commit.updates.value_bytes_max(),
-            KeyedAct::Seal(_) | KeyedAct::Create(_) | KeyedAct::Delete => 0,
+            KeyedAct::RestoreRows(_, rows) => rows.row_bytes_max(),
+            _ => 0,
         }
     }
 
@@ -129,6 +195,30 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
             }
             KeyedAct::Delete => {
                 digester.text("do", "keyed-delete").text("name", name);
+            }
+            KeyedAct::BeginRestore(RestoredMap { policy, last_number, seal }) => {
+                digester.text("do", "keyed-begin-restore").text("name", name).text("policy", policy.word());
+                digester.number("last-number", *last_number);
+                if let Some(seal) = seal {
+                    digest_version("seal", *seal, digester);
+                }
+            }
+            KeyedAct::RestoreRows(number, rows) => {
+                digester.text("do", "keyed-restore-rows").text("name", name).number("number", u64::from(*number));
+                digester.member("rows", rows.as_bytes());
+            }
+            KeyedAct::EndRestore(number, RestoredCounts { keys, deleted, waiting }) => {
+                digester.text("do", "keyed-end-restore").text("name", name).number("number", u64::from(*number));
+                digester.number("keys", *keys).number("deleted", *deleted).number("waiting", *waiting);
+            }
+            KeyedAct::AbandonRestore(number) => {
+                digester.text("do", "keyed-abandon-restore").text("name", name).number("number", u64::from(*number));
+            }
+            KeyedAct::BeginCheckpoint => {
+                digester.text("do", "keyed-begin-checkpoint").text("name", name);
+            }
+            KeyedAct::EndCheckpoint(begun) => {
+                digester.text("do", "keyed-end-checkpoint").text("name", name).number("begun", *begun);
             }
         }
     }

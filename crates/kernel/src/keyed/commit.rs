@@ -6,7 +6,7 @@
 use contract::keyed::{InputPosition, LogicalTime};
 use contract::limits::{KEYED_POSITIONS_MAX, KEYED_SEALED_MAX};
 use contract::{KeyedRejection, Rejection};
-use kv::{DecodeError, Reader};
+use kv::{DecodeError, Reader, Writer};
 use session::{CommandDigest, Halt};
 
 use super::changed_map::{ChangedMap, read_head};
@@ -131,10 +131,13 @@ pub(super) fn keep_answer(
     let has_commit = |head: &MapHead| !head.deleted && head.content.last_number > 0;
     let Some(head) = read_head(applying, map)?.filter(has_commit) else { return Ok(()) };
     let key = applying.keys.keyed_answer(map, head.content.number);
-    applying.state.put_encoded(key, |writer| {
-        writer.u8(ANSWER_FORMAT).raw(digest).raw(answer);
-    });
+    applying.state.put_encoded(key, |writer| encode_answer(writer, digest, answer));
     Ok(())
+}
+
+/// Appends the row of an answer.
+pub(super) fn encode_answer(writer: &mut Writer, digest: &CommandDigest, answer: &[u8]) {
+    writer.u8(ANSWER_FORMAT).raw(digest).raw(answer);
 }
 
 /// Reads the row of an answer: the digest of what it answers, and the answer.

@@ -11,7 +11,7 @@ use super::head::{Content, MapHead, UNUSED_MAX};
 use super::sweep::sweep;
 use super::trim::KeyedTrim;
 use super::update::update;
-use super::{guard, updates::Updates};
+use super::{guard, noting, restore, updates::Updates};
 use crate::LEVEL_OF_KEYED;
 use crate::answer::OpOutcome;
 use crate::catalogue::FilledType;
@@ -41,6 +41,7 @@ impl Contract for Keyed {
         Kind::KeyedEntry,
         Kind::KeyedPosition,
         Kind::KeyedDeleted,
+        Kind::KeyedGone,
         Kind::KeyedAnswer,
         Kind::KeyedWaiting,
     ];
@@ -73,13 +74,19 @@ impl Contract for Keyed {
             }
             KeyedAct::Create(policy) => create(applying, map, *policy),
             KeyedAct::Delete => delete(applying, map),
+            KeyedAct::BeginRestore(restored) => restore::begin(applying, map, restored),
+            KeyedAct::RestoreRows(number, rows) => restore::put_rows(applying, map, *number, rows),
+            KeyedAct::EndRestore(number, counts) => restore::end(applying, map, *number, counts),
+            KeyedAct::AbandonRestore(number) => restore::abandon(applying, map, *number),
+            KeyedAct::BeginCheckpoint => noting::begin(applying, map),
+            KeyedAct::EndCheckpoint(begun) => noting::end(applying, map, *begun),
         }
     }
 
     fn number_of(act: &KeyedAct<'_>) -> Option<u64> {
         match act {
             KeyedAct::Commit(commit) => Some(commit.number),
-            KeyedAct::Update(_) | KeyedAct::Seal(_) | KeyedAct::Create(_) | KeyedAct::Delete => None,
+            _ => None,
         }
     }
 
@@ -164,6 +171,9 @@ fn create(applying: &mut Applying<'_>, map: &ThingId<'_>, policy: Policy) -> Out
 /// Deletes a map in one step; its rows are removed later.
 fn delete(applying: &mut Applying<'_>, map: &ThingId<'_>) -> Outcome {
     let Ok(mut changed) = ChangedMap::existing(applying, map)? else { return Ok(Ok(OpOutcome::Nothing)) };
+    if let Err(rejection) = restore::abandon_building(applying, &mut changed)? {
+        return Ok(Err(rejection));
+    }
     let unused = changed.head.unused.len() + 1;
     if let Err(rejection) = Rejection::check_limit("keyed_contents_max", UNUSED_MAX, unused) {
         return Ok(Err(rejection));

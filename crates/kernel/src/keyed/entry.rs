@@ -66,7 +66,7 @@ pub enum KeyState<'row> {
 
 impl<'row> Entry<'row> {
     /// Appends the row.
-    pub(crate) fn encode(&self, writer: &mut Writer) {
+    pub fn encode(&self, writer: &mut Writer) {
         let waits = self.waiting.count > 0;
         writer.u8(match self.state {
             KeyState::Put { .. } if waits => PUT_WAITING,

@@ -55,7 +55,8 @@ pub(super) fn check(
             if was_forgotten_since(head.as_ref(), *commit) && entry_row(applying, &map, head.as_ref(), key)?.is_none() {
                 return Ok(Err(conflict(&map, key, None)));
             }
-            (key, &|found| found.is_none_or(|entry| entry.commit <= *commit))
+            let changed_at = |entry: &Entry<'_>| head.as_ref().map_or(0, |head| head.content.changed_at(entry));
+            (key, &move |found| found.is_none_or(|entry| changed_at(entry) <= *commit))
         }
         KeyedGuard::RangeUnchangedSince(..) | KeyedGuard::PositionIs(..) => unreachable!("they were checked above"),
     };
@@ -109,7 +110,7 @@ fn check_range(
             return Ok(Err(rejection));
         }
         let entry = Entry::decode(&row)?;
-        if entry.commit > commit {
+        if head.content.changed_at(&entry) > commit {
             return Ok(Err(conflict(map, &key[prefix.len()..], Some(&entry))));
         }
     }

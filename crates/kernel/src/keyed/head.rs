@@ -4,6 +4,7 @@ use contract::keyed::{LogicalTime, MapSummary, Policy};
 use kv::{DecodeError, Reader, Writer};
 use session::Halt;
 
+use super::entry::Entry;
 use crate::held::Was;
 
 const FORMAT: u8 = 1;
@@ -28,12 +29,67 @@ pub struct Content {
     pub forgotten: u64,
     /// Updates that wait for the seal.
     pub waiting: u64,
+    /// The command that put this content in the place of another, by which every key was changed; 0 if none did.
+    pub since: u64,
+    /// Keys whose rows go are noted, for checkpoints of what has changed.
+    pub noting: Noting,
+}
+
+/// What a restore has put aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Building {
+    /// How updates are applied when it is there.
+    pub policy: Policy,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// Which keys without rows are noted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noting {
+    /// The command that began the oldest checkpoint since which all of them are; 0 if none are.
+    pub from: u64,
+    /// The command that began the last checkpoint. What is noted carries its number.
+    pub to: u64,
+    /// How many are noted.
+    pub count: u64,
 }
 
 impl Content {
+    /// The last command that changed a key with a row.
+    pub fn changed_at(&self, entry: &Entry<'_>) -> u64 {
+        entry.commit.max(self.since)
+    }
+
     /// Whether a version is at or below the seal.
     pub(crate) fn seals(&self, version: LogicalTime) -> bool {
         self.seal.is_some_and(|seal| version <= seal)
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        let Self { number, keys, deleted, last_number, seal, forgotten, waiting, since, noting } = self;
+        writer.u32(*number).u64(*keys).u64(*deleted).u64(*last_number).u64(*forgotten).u64(*waiting);
+        writer.u64(*since).u64(noting.from).u64(noting.to).u64(noting.count).bool(seal.is_some());
+        if let Some(LogicalTime { epoch, round }) = seal {
+            writer.u64(*epoch).u64(*round);
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            number: reader.u32()?,
+            keys: reader.u64()?,
+            deleted: reader.u64()?,
+            last_number: reader.u64()?,
+            forgotten: reader.u64()?,
+            waiting: reader.u64()?,
+            since: reader.u64()?,
+            noting: Noting { from: reader.u64()?, to: reader.u64()?, count: reader.u64()? },
+            seal: match reader.bool()? {
+                true => Some(LogicalTime::new(reader.u64()?, reader.u64()?)),
+                false => None,
+            },
+        })
     }
 }
 
@@ -50,6 +106,8 @@ pub struct MapHead {
     pub policy: Policy,
     /// What it holds.
     pub content: Content,
+    /// What a restore has put aside so far.
+    pub building: Option<Building>,
     /// The highest number of a content so far.
     pub last_content: u32,
     /// Contents that wait to be removed.
@@ -76,13 +134,12 @@ impl MapHead {
 
     /// Appends the row.
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        let Self { deleted, commit, updated_us, policy, content, last_content, unused, sweep_us } = self;
+        let Self { deleted, commit, updated_us, policy, content, building, last_content, unused, sweep_us } = self;
         writer.u8(FORMAT).bool(*deleted).u64(*commit).u64(*updated_us).bool(*policy == Policy::Ordered);
-        let Content { number, keys, deleted, last_number, seal, forgotten, waiting } = content;
-        writer.u32(*number).u64(*keys).u64(*deleted).u64(*last_number).u64(*forgotten).u64(*waiting);
-        writer.bool(seal.is_some());
-        if let Some(LogicalTime { epoch, round }) = seal {
-            writer.u64(*epoch).u64(*round);
+        content.encode(writer);
+        writer.bool(building.is_some());
+        if let Some(building) = building {
+            building.content.encode(writer.bool(building.policy == Policy::Ordered));
         }
         writer.u32(*last_content).u16(u16::try_from(unused.len()).expect("there are few"));
         for number in unused {
@@ -97,24 +154,27 @@ impl MapHead {
             let mut reader = Reader::new(row);
             reader.format(FORMAT)?;
             let (deleted, commit, updated_us) = (reader.bool()?, reader.u64()?, reader.u64()?);
-            let policy = if reader.bool()? { Policy::Ordered } else { Policy::Monotonic };
-            let content = Content {
-                number: reader.u32()?,
-                keys: reader.u64()?,
-                deleted: reader.u64()?,
-                last_number: reader.u64()?,
-                forgotten: reader.u64()?,
-                waiting: reader.u64()?,
-                seal: match reader.bool()? {
-                    true => Some(LogicalTime::new(reader.u64()?, reader.u64()?)),
-                    false => None,
-                },
+            let policy = decode_policy(&mut reader)?;
+            let content = Content::decode(&mut reader)?;
+            let building = match reader.bool()? {
+                true => Some(Building { policy: decode_policy(&mut reader)?, content: Content::decode(&mut reader)? }),
+                false => None,
             };
             let last_content = reader.u32()?;
             let unused = (0..reader.u16()?).map(|_| reader.u32()).collect::<Result<_, _>>()?;
             let sweep_us = reader.optional_u64()?;
             reader.no_members()?;
-            reader.end().map(|()| Self { deleted, commit, updated_us, policy, content, last_content, unused, sweep_us })
+            reader.end().map(|()| Self {
+                deleted,
+                commit,
+                updated_us,
+                policy,
+                content,
+                building,
+                last_content,
+                unused,
+                sweep_us,
+            })
         };
         read().map_err(|error: DecodeError| Halt::Undecodable { what: "the head of a map", error })
     }
@@ -125,6 +185,10 @@ impl MapHead {
         self.encode(&mut writer);
         Was { bytes: writer.len(), exists: !self.deleted }
     }
+}
+
+fn decode_policy(reader: &mut Reader<'_>) -> Result<Policy, DecodeError> {
+    Ok(if reader.bool()? { Policy::Ordered } else { Policy::Monotonic })
 }
 
 #[cfg(test)]
@@ -147,7 +211,13 @@ mod tests {
                 seal: Some(LogicalTime::new(1, 8)),
                 forgotten: 9,
                 waiting: 11,
+                since: 12,
+                noting: Noting { from: 13, to: 14, count: 15 },
             },
+            building: Some(Building {
+                policy: Policy::Ordered,
+                content: Content { number: 3, keys: 1, ..Content::default() },
+            }),
             last_content: 2,
             unused: vec![1],
             sweep_us: Some(10),
@@ -158,9 +228,12 @@ mod tests {
         let mut bytes = vec![1, 0];
         [3, 4].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.extend([1, 2, 0, 0, 0]);
-        [5, 6, 7, 9, 11].map(number).iter().for_each(|number| bytes.extend(number));
+        [5, 6, 7, 9, 11, 12, 13, 14, 15].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.push(1);
         [1, 8].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.extend([1, 1, 3, 0, 0, 0]);
+        [1, 0, 0, 0, 0, 0, 0, 0, 0].map(number).iter().for_each(|number| bytes.extend(number));
+        bytes.push(0);
         bytes.extend([2, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1]);
         bytes.extend(number(10));
         bytes.push(0);

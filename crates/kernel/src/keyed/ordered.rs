@@ -36,7 +36,7 @@ const MIN: u8 = 4;
 const MAX: u8 = 5;
 
 impl<'row> WaitingUpdate<'row> {
-    fn encode(&self, writer: &mut Writer) {
+    pub(super) fn encode(&self, writer: &mut Writer) {
         writer.u8(FORMAT);
         match self {
             WaitingUpdate::Put(value) => writer.u8(PUT).raw(value),

@@ -9,7 +9,7 @@ use super::changed_map::put_head;
 use super::commit::read_answer;
 use super::contract::Keyed;
 use super::entry::{Entry, KeyState, decode_position, encode_position};
-use super::head::{Content, MapHead};
+use super::head::{Content, MapHead, Noting};
 use super::item::KeyedItem;
 use super::ordered::WaitingUpdate;
 use crate::catalogue::{BranchId, SpaceId};
@@ -46,6 +46,7 @@ impl Portable for Keyed {
             if head.deleted {
                 return Ok(());
             }
+            let head = exported(head);
             let (id, number) = (map.in_bucket(bucket), head.content.number);
             let rows_of = |walk: &Walking<'_, E>, kind| walk.keys.map_rows(kind, &id, number);
             let (entries, positions) = (rows_of(walk, Kind::KeyedEntry), rows_of(walk, Kind::KeyedPosition));
@@ -142,17 +143,19 @@ fn put_map(
     *begun = Some(Filled { map: map.clone(), meant: content, keys: 0, deleted: 0, waiting: 0, has_answer: false });
     names::set_listed(&mut shard.state, &shard.keys, Kind::KeyedMap, &id, true);
     shard.applying(|applying| {
-        let due_us = head.sweep_us.filter(|_| content.deleted + content.waiting > 0);
-        if let Some(at_us) = due_us {
+        if let Some(at_us) = head.sweep_us {
             applying.put_due(DueClock::Wall, at_us, DueOf::Sweep, &id);
         }
         let (last_content, unused) = (CONTENT, Vec::new());
-        let MapHead { commit, updated_us, policy, .. } = *head;
-        let after =
-            MapHead { deleted: false, policy, commit, updated_us, content, last_content, unused, sweep_us: due_us };
+        let after = MapHead { content, last_content, unused, ..exported(head.clone()) };
         put_head(applying, &id, None, &after);
         Ok(())
     })
+}
+
+/// A head without what stays behind: a restore that has not ended, and what is noted for checkpoints.
+fn exported(head: MapHead) -> MapHead {
+    MapHead { building: None, content: Content { noting: Noting::default(), ..head.content }, ..head }
 }
 
 /// Checks that this is the map whose keys are being put.

@@ -23,12 +23,13 @@ pub fn get(
     key: &[u8],
 ) -> Result<Option<KeyedValue>, Halt> {
     let row = view.get(&Keys::entry_at(&keys.entry_prefix(map, head.content.number), key))?;
-    row.map_or(Ok(None), |row| found(&row))
+    row.map_or(Ok(None), |row| found(head, &row))
 }
 
-fn found(row: &[u8]) -> Result<Option<KeyedValue>, Halt> {
+fn found(head: &MapHead, row: &[u8]) -> Result<Option<KeyedValue>, Halt> {
     let entry = Entry::decode(row)?;
-    Ok(entry.value()?.map(|value| KeyedValue::new(value.to_value(), entry.version(), entry.commit)))
+    let commit = head.content.changed_at(&entry);
+    Ok(entry.value()?.map(|value| KeyedValue::new(value.to_value(), entry.version(), commit)))
 }
 
 /// Which keys of a map.
@@ -80,7 +81,7 @@ pub fn scan(
         let (row_key, row) = row?;
         let key = &row_key[prefix.len()..];
         rows += 1;
-        if let Some(value) = found(&row)? {
+        if let Some(value) = found(head, &row)? {
             bytes += key.len() + row.len();
             page.keys.push((key.to_vec(), value));
         }

@@ -16,6 +16,9 @@ const CONFLICT: u8 = 47;
 const POSITION_CONFLICT: u8 = 48;
 const WRONG_POLICY: u8 = 49;
 const OTHER_POLICY: u8 = 50;
+const RESTORE_LOST: u8 = 51;
+const RESTORE_INCOMPLETE: u8 = 52;
+const NO_SUCH_CHECKPOINT: u8 = 53;
 
 /// The codes that they begin with.
 pub(crate) const CODES: &[u8] = &[
@@ -30,6 +33,9 @@ pub(crate) const CODES: &[u8] = &[
     POSITION_CONFLICT,
     WRONG_POLICY,
     OTHER_POLICY,
+    RESTORE_LOST,
+    RESTORE_INCOMPLETE,
+    NO_SUCH_CHECKPOINT,
 ];
 
 pub(crate) fn encode(writer: &mut Writer, rejection: &KeyedRejection) {
@@ -78,6 +84,18 @@ pub(crate) fn encode(writer: &mut Writer, rejection: &KeyedRejection) {
             begin(OTHER_POLICY, map);
             writer.bool(*is_ordered);
         }
+        KeyedRejection::RestoreLost { map, number } => {
+            begin(RESTORE_LOST, map);
+            writer.u32(*number);
+        }
+        KeyedRejection::RestoreIncomplete { map, number } => {
+            begin(RESTORE_INCOMPLETE, map);
+            writer.u32(*number);
+        }
+        KeyedRejection::NoSuchCheckpoint { map, number } => {
+            begin(NO_SUCH_CHECKPOINT, map);
+            writer.u64(*number);
+        }
         other => unreachable!("the kernel does not give this rejection: {other}"),
     }
 }
@@ -105,6 +123,9 @@ pub(crate) fn decode(code: u8, reader: &mut Reader<'_>) -> Result<KeyedRejection
         }
         WRONG_POLICY => KeyedRejection::WrongPolicy { map, key: text(reader)?, is_ordered: reader.bool()? },
         OTHER_POLICY => KeyedRejection::OtherPolicy { map, is_ordered: reader.bool()? },
+        RESTORE_LOST => KeyedRejection::RestoreLost { map, number: reader.u32()? },
+        RESTORE_INCOMPLETE => KeyedRejection::RestoreIncomplete { map, number: reader.u32()? },
+        NO_SUCH_CHECKPOINT => KeyedRejection::NoSuchCheckpoint { map, number: reader.u64()? },
         _ => unlisted(code),
     })
 }

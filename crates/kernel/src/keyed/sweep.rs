@@ -1,5 +1,5 @@
 //! The sweep: rows that nobody needs any more go, in bounded steps: contents that were replaced, deleted keys that the seal has
-//! passed, and the head of a deleted map after the retention of deleted things. In an ordered map it also applies what a seal has
+//! passed, removed ones that no checkpoint needs, and the head of a deleted map after the retention of deleted things. In an ordered map it also applies what a seal has
 //! left over.
 //!
 //! Touches: the rows of a map. Never: changes what becomes of an update.
@@ -10,6 +10,7 @@ use session::Halt;
 use super::changed_map::{ChangedMap, note, put_head, read_head};
 use super::entry::Entry;
 use super::head::MapHead;
+use super::noting::{note_gone, unneeded};
 use super::ordered::apply_sealed;
 use super::update::one_less;
 use crate::changes::Reason;
@@ -35,6 +36,7 @@ pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(
     let mut head = changed.head;
     remove_unused(applying, &map, &mut head, &mut left)?;
     forget_deleted(applying, &map, &mut head, &mut left)?;
+    forget_noted(applying, &map, &mut head, &mut left)?;
     if applied {
         // What readers see has changed.
         (head.commit, head.updated_us) = (applying.call.commit, applying.call.stamp.wall_us);
@@ -100,9 +102,25 @@ fn forget_deleted(
         let entry_key = Keys::entry_at(&entries, key);
         let row = applying.state.get(&entry_key)?;
         let row = row.ok_or_else(|| Halt::Inconsistent("D1: a deleted key has no entry".into()))?;
-        content.forgotten = content.forgotten.max(Entry::decode(&row)?.commit);
+        content.forgotten = content.forgotten.max(content.changed_at(&Entry::decode(&row)?));
         content.deleted = one_less(content.deleted)?;
         applying.held().delete(entry_key, Was::part(row.len()));
+        note_gone(applying, map, content, key)?;
+        applying.state.delete(row_key);
+        *left -= 1;
+    }
+    Ok(())
+}
+
+fn forget_noted(
+    applying: &mut Applying<'_>,
+    map: &ThingId<'_>,
+    head: &mut MapHead,
+    left: &mut usize,
+) -> Result<(), Halt> {
+    let Some(range) = unneeded(applying, map, &head.content) else { return Ok(()) };
+    for (row_key, _) in some_rows(applying, &range, *left)? {
+        head.content.noting.count = one_less(head.content.noting.count)?;
         applying.state.delete(row_key);
         *left -= 1;
     }

@@ -11,6 +11,7 @@ use session::Halt;
 
 use super::changed_map::ChangedMap;
 use super::entry::{Entry, KeyState, Waiting};
+use super::noting::note_gone;
 use super::ordered::{WaitingUpdate, accept};
 use super::updates::{Update, Updates};
 use crate::context::Applying;
@@ -175,7 +176,10 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
                 content.deleted += 1;
             }
             Some(_) => content.keys += 1,
-            None => content.forgotten = applying.call.commit,
+            None => {
+                content.forgotten = applying.call.commit;
+                note_gone(applying, changed.map, content, key)?;
+            }
         }
         let was = row.as_ref().map(|row| Was::part(row.len()));
         let (row_key, commit) = (Keys::entry_at(prefix, key), applying.call.commit);

@@ -7,8 +7,8 @@ use kv::{Key, KeyRange};
 use super::{HeldKey, Keys, Kind, ThingId, push_name};
 
 /// The rows that a map has for each of its contents.
-pub const CONTENT_ROWS: [Kind; 5] =
-    [Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedDeleted, Kind::KeyedAnswer, Kind::KeyedWaiting];
+pub const CONTENT_ROWS: [Kind; 6] =
+    [Kind::KeyedEntry, Kind::KeyedPosition, Kind::KeyedDeleted, Kind::KeyedGone, Kind::KeyedAnswer, Kind::KeyedWaiting];
 
 impl Keys {
     /// The head of a map.
@@ -63,6 +63,20 @@ impl Keys {
         HeldKey::new(row)
     }
 
+    /// What the keys of all rows begin with that note removed keys under a number; the key itself follows.
+    pub fn gone_prefix(&self, map: &ThingId<'_>, content: u32, noted: u64) -> Key {
+        let mut prefix = self.content_prefix(Kind::KeyedGone, map, content);
+        prefix.extend_from_slice(&noted.to_be_bytes());
+        prefix
+    }
+
+    /// A removed key that is noted under a number.
+    pub fn gone_key(&self, map: &ThingId<'_>, content: u32, noted: u64, key: &[u8]) -> Key {
+        let mut row = self.gone_prefix(map, content, noted);
+        row.extend_from_slice(key);
+        row
+    }
+
     /// The answer to the last numbered commit.
     pub fn keyed_answer(&self, map: &ThingId<'_>, content: u32) -> Key {
         self.content_prefix(Kind::KeyedAnswer, map, content)
@@ -104,6 +118,7 @@ mod tests {
         assert_eq!(read_version_and_key(&deleted[prefix..]), Some((version, b"k".as_slice())));
         assert_eq!(read_version_and_key(&deleted[prefix..][..15]), None);
         assert_eq!(hex(&keys.waiting_update(&map, 3, version, b"k")), front("1f") + content + version_bytes + "6b");
+        assert_eq!(hex(&keys.gone_key(&map, 3, 258, b"k")), front("1d") + content + "0000000000000102" + "6b");
         assert_eq!(hex(&keys.keyed_answer(&map, 3)), front("1e") + content);
     }
 }

@@ -47,6 +47,7 @@ impl Stage {
             (_, OpOutcome::Written(version)) => format!("{name} v{version}"),
             (_, OpOutcome::Existing(version)) => format!("{name} is v{version}"),
             (_, OpOutcome::Nothing) => format!("no {name}"),
+            (_, OpOutcome::Assigned(number)) => format!("{name} number {number}"),
             (_, OpOutcome::Claimed(claimed)) => self.show_claimed(claimed, is_last),
             (_, OpOutcome::Counted { version, value }) => format!("{name} v{version} is {value}"),
             (_, OpOutcome::Retried { version, pause_us }) => {

@@ -53,6 +53,12 @@ words! {
         Op::Map(_, KeyedAct::Seal(_)) => "seal",
         Op::Map(_, KeyedAct::Create(_)) => "create",
         Op::Map(_, KeyedAct::Delete) => "delete map",
+        Op::Map(_, KeyedAct::BeginRestore(_)) => "begin restore",
+        Op::Map(_, KeyedAct::RestoreRows(..)) => "restore",
+        Op::Map(_, KeyedAct::EndRestore(..)) => "end restore",
+        Op::Map(_, KeyedAct::AbandonRestore(_)) => "abandon restore",
+        Op::Map(_, KeyedAct::BeginCheckpoint) => "begin checkpoint",
+        Op::Map(_, KeyedAct::EndCheckpoint(_)) => "end checkpoint",
     }
 }
 
@@ -152,6 +158,12 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("seal", &["written", "existing", "SH-4003"]),
     ("create", &["written", "existing", "SH-4003", "SH-8011"]),
     ("delete map", &["written", "nothing", "SH-1002", "SH-4003"]),
+    ("begin restore", &["assigned", "SH-1002", "SH-4003"]),
+    ("restore", &["existing", "SH-4003", "SH-8010", "SH-8012"]),
+    ("end restore", &["written", "SH-4003", "SH-8012", "SH-8013"]),
+    ("abandon restore", &["existing", "nothing", "SH-4003"]),
+    ("begin checkpoint", &["written", "SH-4003"]),
+    ("end checkpoint", &["written", "existing", "SH-4003", "SH-8001", "SH-8014"]),
     ("key absent", &["holds", "SH-8008"]),
     ("key exists", &["holds", "SH-8008"]),
     ("key is", &["holds", "SH-8008"]),
@@ -165,15 +177,17 @@ const ANSWERS: &[(&str, &[&str])] = &[
 /// A push needs a session, which scripts do not have.
 const WITHOUT_SCRIPTS: &[&str] = &["push"];
 
-/// Only the catalogue assigns numbers, and only users' machines answer with their own bytes.
-const NOT_OF_OPS: &[&str] = &["assigned", "hosted"];
+/// Only users' machines answer with their own bytes.
+const NOT_OF_OPS: &[&str] = &["hosted"];
 
 const SOURCES: &[&str] = &[
     include_str!("../cells/tests.rs"),
+    include_str!("../keyed/tests/checkpoints.rs"),
     include_str!("../keyed/tests/commits.rs"),
     include_str!("../keyed/tests/guards.rs"),
     include_str!("../keyed/tests/maps.rs"),
     include_str!("../keyed/tests/ordered.rs"),
+    include_str!("../keyed/tests/restores.rs"),
     include_str!("../keyed/tests/versions.rs"),
     include_str!("../records/tests/attempts.rs"),
     include_str!("../records/tests/expiry.rs"),

@@ -4,6 +4,8 @@
 //! update m k=red@7 k=none@1:8        puts and deletes with versions
 //! number m 1 k=red@7 k+5 k<5 k>5 k- topic:41 seal@7      a numbered commit: merges (add, min, max), removals, positions, a seal
 //! seal m 7          delete map m      create m ordered, create m monotonic        update m k+5@7 (a merge of an ordered map)
+//! begin restore m ordered 2 7        restore m 2 k=red@7 k=none@8 sum+5 topic:41 answer k~red@9 k+5@9 (what waits)
+//! end restore m 2 1 1 0 (keys, deleted, waiting)       abandon restore m 2       begin checkpoint m       end checkpoint m c3
 //! key m k           keys m [prefix p] [from a] [to b] [after a] [limit 2]        position m topic
 //! positions m       map m
 //! guards: key m k absent, key m k exists, key m k is 7, key m k below 7, key m k unchanged since c3,
@@ -17,6 +19,8 @@ use super::words::{joined, number, option, show, small_number, value};
 use crate::command::{Guard, KeyedAct, KeyedGuard, Op};
 use crate::keyed::command::Commit;
 use crate::keyed::read::{self, Bounds, KeysFrom};
+use crate::keyed::restore::{RestoredCounts, RestoredMap};
+use crate::keyed::rows::{ContentRows, ContentWriter};
 use crate::keyed::updates::{Updates, UpdatesWriter};
 
 pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
@@ -35,6 +39,19 @@ pub(super) fn op<'text>(words: &[&'text str]) -> Option<Op<'text>> {
         ["create", name, "monotonic"] => (name, KeyedAct::Create(Policy::Monotonic)),
         ["seal", name, at] => (name, KeyedAct::Seal(version(at))),
         ["delete", "map", name] => (name, KeyedAct::Delete),
+        ["begin", "restore", name, policy, last_number, seal @ ..] => {
+            let policy = if *policy == "ordered" { Policy::Ordered } else { Policy::Monotonic };
+            let seal = seal.first().map(|seal| version(seal));
+            (name, KeyedAct::BeginRestore(RestoredMap { policy, last_number: number(last_number), seal }))
+        }
+        ["restore", name, place, all @ ..] => (name, KeyedAct::RestoreRows(small(place), rows(all))),
+        ["end", "restore", name, place, keys, deleted, waiting] => {
+            let [keys, deleted, waiting] = [keys, deleted, waiting].map(|count| number(count));
+            (name, KeyedAct::EndRestore(small(place), RestoredCounts { keys, deleted, waiting }))
+        }
+        ["abandon", "restore", name, place] => (name, KeyedAct::AbandonRestore(small(place))),
+        ["begin", "checkpoint", name] => (name, KeyedAct::BeginCheckpoint),
+        ["end", "checkpoint", name, begun] => (name, KeyedAct::EndCheckpoint(number(begun))),
         _ => return None,
     };
     Some(Op::Map(name, act))
@@ -68,6 +85,36 @@ fn updates<'text>(words: &[&str]) -> Updates<'text> {
         }
     }
     Box::leak(Box::new(writer)).updates()
+}
+
+fn small(text: &str) -> u32 {
+    u32::try_from(small_number(text)).expect("it is small")
+}
+
+/// Rows as a checkpoint has them.
+fn rows<'text>(words: &[&str]) -> ContentRows<'text> {
+    let mut writer = ContentWriter::new();
+    for word in words {
+        if *word == "answer" {
+            writer.answer(&[0; 16], &[]);
+        } else if let Some((key, at)) = word.split_once('@') {
+            let (at, split) = (version(at), key.find(['=', '~', '+']).unwrap_or_else(|| panic!("{word:?} is no row")));
+            let (key, what) = (&key.as_bytes()[..split], &key[split..]);
+            match (&what[..1], &what[1..]) {
+                ("=", "none") => writer.deleted(key, at),
+                ("=", new) => writer.put(key, value(new), at),
+                ("~", "none") => writer.waiting_delete(key, at),
+                ("~", new) => writer.waiting_put(key, value(new), at),
+                (_, operand) => writer.waiting_merge(key, Merge::Add, operand.parse().unwrap(), at),
+            }
+        } else if let Some((input, position)) = word.split_once(':') {
+            writer.position(input, number(position), 0);
+        } else {
+            let (key, sum) = word.split_once('+').unwrap_or_else(|| panic!("{word:?} is no row"));
+            writer.merged(key.as_bytes(), sum.parse().unwrap());
+        }
+    }
+    Box::leak(Box::new(writer)).rows()
 }
 
 pub(super) fn guard<'text>(words: &[&'text str]) -> Option<Guard<'text>> {

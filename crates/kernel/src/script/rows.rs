@@ -76,6 +76,7 @@ impl Stage {
             ("keys", all(Kind::KeyedEntry)),
             ("positions", all(Kind::KeyedPosition)),
             ("deleted", all(Kind::KeyedDeleted)),
+            ("gone", all(Kind::KeyedGone)),
             ("answers", all(Kind::KeyedAnswer)),
             ("waiting", all(Kind::KeyedWaiting)),
         ])

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use contract::keyed::{LogicalTime, Policy, Updated};
 use contract::limits::NAME_BYTES_MAX;
 use contract::{Error, Rejection, names};
+use kernel::keyed::restore::{RestoredCounts, RestoredMap};
+use kernel::keyed::rows::ContentRows;
 use kernel::{Guard, KeyedAct, KeyedGuard, Op, OpOutcome};
 
 use super::Maps;
@@ -68,6 +70,13 @@ pub(super) enum OwnKeyedOp {
     Seal(String, LogicalTime),
     Create(String, Policy),
     Delete(String),
+    BeginRestore(String, RestoredMap),
+    /// Rows, encoded and checked.
+    RestoreRows(String, u32, Vec<u8>),
+    EndRestore(String, u32, RestoredCounts),
+    AbandonRestore(String, u32),
+    BeginCheckpoint(String),
+    EndCheckpoint(String, u64),
 }
 
 impl OwnOp for OwnKeyedOp {
@@ -76,12 +85,18 @@ impl OwnOp for OwnKeyedOp {
         | Self::Commit(map, _)
         | Self::Seal(map, _)
         | Self::Create(map, _)
-        | Self::Delete(map)) = self;
+        | Self::Delete(map)
+        | Self::BeginRestore(map, _)
+        | Self::RestoreRows(map, ..)
+        | Self::EndRestore(map, ..)
+        | Self::AbandonRestore(map, _)
+        | Self::BeginCheckpoint(map)
+        | Self::EndCheckpoint(map, _)) = self;
         names::check_map(map)?;
         match self {
             Self::Update(_, updates) => updates.check(),
             Self::Commit(_, commit) => commit.check(),
-            Self::Seal(..) | Self::Create(..) | Self::Delete(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -92,6 +107,15 @@ impl OwnOp for OwnKeyedOp {
             Self::Seal(map, version) => Op::Map(map, KeyedAct::Seal(*version)),
             Self::Create(map, policy) => Op::Map(map, KeyedAct::Create(*policy)),
             Self::Delete(map) => Op::Map(map, KeyedAct::Delete),
+            Self::BeginRestore(map, restored) => Op::Map(map, KeyedAct::BeginRestore(*restored)),
+            Self::RestoreRows(map, number, rows) => {
+                let rows = ContentRows::read(rows).expect("they were checked when they were read");
+                Op::Map(map, KeyedAct::RestoreRows(*number, rows))
+            }
+            Self::EndRestore(map, number, counts) => Op::Map(map, KeyedAct::EndRestore(*number, *counts)),
+            Self::AbandonRestore(map, number) => Op::Map(map, KeyedAct::AbandonRestore(*number)),
+            Self::BeginCheckpoint(map) => Op::Map(map, KeyedAct::BeginCheckpoint),
+            Self::EndCheckpoint(map, begun) => Op::Map(map, KeyedAct::EndCheckpoint(*begun)),
         }
     }
 }
@@ -107,13 +131,18 @@ pub enum KeyedDone {
         /// The commit number of its last change.
         commit: u64,
     },
+    /// A restore was begun; no operation that users put into a commit has this result.
+    RestoreBegun {
+        /// The number of what is put aside.
+        number: u32,
+    },
 }
 
 impl KeyedDone {
     /// That of a map is the commit number of its last change; each key has its own.
     pub fn version(&self) -> Option<u64> {
         match self {
-            KeyedDone::Updated(_) => None,
+            KeyedDone::Updated(_) | KeyedDone::RestoreBegun { .. } => None,
             KeyedDone::Unchanged { commit } => Some(*commit),
         }
     }
@@ -123,6 +152,7 @@ impl KeyedDone {
 pub(crate) fn done(outcome: &OpOutcome) -> Option<KeyedDone> {
     match outcome {
         OpOutcome::Updated(updated) => Some(KeyedDone::Updated(updated.clone())),
+        OpOutcome::Assigned(number) => Some(KeyedDone::RestoreBegun { number: *number }),
         OpOutcome::Existing(commit) => Some(KeyedDone::Unchanged { commit: *commit }),
         _ => None,
     }

@@ -47,6 +47,7 @@ fn map(line: Line, head: &MapHead) -> Line {
         .number_unless_zero("waiting", content.waiting)
         .number_unless_zero("last_number", content.last_number)
         .number_unless_zero("forgotten", content.forgotten)
+        .number_unless_zero("since", content.since)
         .number("commit", head.commit)
         .number("updated_us", head.updated_us);
     let line = match content.seal {

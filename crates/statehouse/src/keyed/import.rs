@@ -53,6 +53,7 @@ fn head(line: Object<'_>) -> Result<MapHead, Wrong> {
         deleted: line.number_or_zero("deleted")?,
         last_number: line.number_or_zero("last_number")?,
         forgotten: line.number_or_zero("forgotten")?,
+        since: line.number_or_zero("since")?,
         seal: if line.has("seal") { Some(version(line, "seal")?) } else { None },
         ..Content::default()
     };

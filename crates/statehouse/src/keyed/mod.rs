@@ -3,7 +3,10 @@
 //! - [`Maps`]: maps by name: reading them, and updates with versions.
 //! - [`Operator`], [`OwnedPartition`]: a partition of an operator has one owner, whose commits carry its fence, a number, and the
 //!   positions of its inputs.
+//! - [`backends`]: the same for state in any store, by one trait: in memory, over a store of bytes, and over a map.
 
+pub mod backends;
+mod checkpoints;
 pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
@@ -22,6 +25,9 @@ use kernel::{Answer, Body, KeyedAct, Op, OpOutcome, Transact, ValueRef};
 use node::error::unexpected_answer;
 use node::pending::Pending;
 
+pub use checkpoints::{
+    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, JointCheckpoint,
+};
 pub use commit::KeyedDone;
 pub use contract::keyed::{
     InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated,

@@ -65,6 +65,10 @@ impl Operator {
         &self.name
     }
 
+    pub(super) fn space(&self) -> &Space {
+        &self.space
+    }
+
     /// A partition, which need not exist yet.
     pub fn partition(&self, number: u32) -> Partition {
         Partition { operator: self.clone(), number }
@@ -163,6 +167,10 @@ impl Partition {
     /// Its number.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    pub(super) fn operator(&self) -> &Operator {
+        &self.operator
     }
 
     /// The group that it is.

@@ -97,24 +97,30 @@ impl KeysRange {
 }
 
 /// A map in a view.
-struct InView<'name> {
-    view: Arc<dyn View>,
-    keys: Keys,
-    map: ThingId<'name>,
-    head: MapHead,
+pub(super) struct InView<'name> {
+    pub(super) view: Arc<dyn View>,
+    pub(super) keys: Keys,
+    pub(super) map: ThingId<'name>,
+    pub(super) head: MapHead,
 }
 
 impl Maps {
     /// Reads a map, if it exists.
     fn read<T>(&self, map: &str, read: impl FnOnce(&InView<'_>) -> Result<T, Halt>) -> Result<Option<T>, Error> {
+        self.read_with(map, |found| read(found).map_err(|halt| from_halt(&halt)))
+    }
+
+    /// Reads a map, if it exists, with errors of another kind.
+    pub(super) fn read_with<T, E: From<Error>>(
+        &self,
+        map: &str,
+        read: impl FnOnce(&InView<'_>) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
         self.check_names(map)?;
         let (view, catalogue, ids) = self.scope.view()?;
-        let map = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), map)?;
-        let found = || {
-            let Some(head) = read::head(&*view, &ids.keys, &map)? else { return Ok(None) };
-            read(&InView { view: view.clone(), keys: ids.keys, map, head }).map(Some)
-        };
-        found().map_err(|halt: Halt| from_halt(&halt))
+        let map = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), map).map_err(Error::from)?;
+        let head = read::head(&*view, &ids.keys, &map).map_err(|halt| from_halt(&halt))?;
+        head.map(|head| read(&InView { view, keys: ids.keys, map, head })).transpose()
     }
 
     /// The value of a key, with its version unless it is merged; none if there is no such key.

@@ -4,6 +4,8 @@
 //! The routes come from the table of the wire, and the operations from its list: one that has no case here is a wrong cell.
 
 mod keyed;
+mod letters;
+mod shown;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +19,7 @@ use testkit::session_store::Tally;
 use wire::contracts::Operation;
 use wire::routes::{ALL, TRANSACTIONS_COMMIT};
 
+use self::shown::{ALL_SHOWN, In, Owners, Shown, shows};
 use super::{Cells, ForAnybody};
 use crate::directories::fast_directory;
 use crate::http::TallyMachine;
@@ -35,35 +38,8 @@ struct Case {
     before: Vec<Request>,
     request: Request,
     for_anybody: ForAnybody,
-}
-
-/// What a request shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    Nothing,
-    Old,
-    Right,
-    Force,
-    OldAndForce,
-    OfAnotherGroup,
-    OfAnotherHistory,
-}
-
-const ALL_SHOWN: [Shown; 7] = [
-    Shown::Nothing,
-    Shown::Old,
-    Shown::Right,
-    Shown::Force,
-    Shown::OldAndForce,
-    Shown::OfAnotherGroup,
-    Shown::OfAnotherHistory,
-];
-
-/// Where the token of a group's owner is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum In {
-    Header,
-    Body,
+    /// Whether it is about a message that the group refuses first.
+    of_letter: bool,
 }
 
 pub(super) fn try_all() -> Cells {
@@ -190,9 +166,13 @@ impl Scene {
             }
             None => thing.to_owned(),
         };
-        let case = self.cases(&group, &thing).swap_remove(place);
+        let mut case = self.cases(&group, &thing).swap_remove(place);
         for request in &case.before {
             self.call(request.clone().header("statehouse-force", "true"));
+        }
+        if case.of_letter {
+            case.request =
+                case.request.body(json!({ "number": letters::refused_by(&self.client, &group) }).to_string());
         }
         let (old, right) = (self.own(&group, "first"), self.own(&group, "second"));
         let number = right.split('#').nth(1).expect("an attempt");
@@ -229,6 +209,7 @@ impl Scene {
             before: before.iter().map(|request| (*request).clone()).collect(),
             request,
             for_anybody,
+            of_letter: false,
         };
         let command = json!({ "StateSet": { "branch": "main", "cell": thing, "value": 1 } }).to_string();
         let of_state = case("state.command", &[], Request::post("/v1/state/command").body(command), IfAbsent);
@@ -269,6 +250,9 @@ impl Scene {
         for (name, before, request) in keyed::routes(group, thing) {
             cases.push(case(name, &before.iter().collect::<Vec<_>>(), request, Never));
         }
+        for (name, before, request) in letters::routes(group, thing) {
+            cases.push(Case { of_letter: true, ..case(name, &[&before], request, Never) });
+        }
         cases
     }
 
@@ -306,6 +290,7 @@ impl Scene {
             before: before.iter().map(|request| (*request).clone()).collect(),
             request,
             for_anybody,
+            of_letter: false,
         };
         let nothing = || json!({});
         let mut cases = vec![
@@ -351,40 +336,6 @@ const ATTEMPTS: &[(&str, &str, &str)] = &[
 fn open_session(client: &Client) -> [String; 2] {
     let opened = client.call(Request::post("/v1/sessions").body(r#"{"timeout":"10m"}"#)).expect("a session").json();
     ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned())
-}
-
-/// Tokens of a group.
-struct Owners {
-    old: String,
-    right: String,
-    other_group: String,
-    other_history: String,
-}
-
-fn shows(request: Request, shown: Shown, token_in: In, owners: &Owners) -> Request {
-    let token = match shown {
-        Shown::Nothing | Shown::Force => None,
-        Shown::Old | Shown::OldAndForce => Some(&owners.old),
-        Shown::Right => Some(&owners.right),
-        Shown::OfAnotherGroup => Some(&owners.other_group),
-        Shown::OfAnotherHistory => Some(&owners.other_history),
-    };
-    let force = matches!(shown, Shown::Force | Shown::OldAndForce);
-    if token_in == In::Body {
-        let mut body: JsonValue = serde_json::from_slice(&request.body).expect("a transaction");
-        if let Some(token) = token {
-            body["owner"] = token.as_str().into();
-        }
-        if force {
-            body["force"] = true.into();
-        }
-        return request.body(body.to_string());
-    }
-    let request = match token {
-        Some(token) => request.header("statehouse-owner", token),
-        None => request,
-    };
-    if force { request.header("statehouse-force", "true") } else { request }
 }
 
 /// The code of a refusal, or that it was done.

@@ -1,6 +1,7 @@
 //! Every command of `statehouse`, as a program would call it: no terminal, stdin closed, nothing in the environment.
 //!
-//! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each must have.
+//! - `script`: the commands, in an order in which each finds what it needs, with the exit code that each must have. `step`: one of
+//!   them.
 //! - `stage`: a store to run them against: a server process, or a directory.
 //! - `scopes`: every command with each flag that selects a space, a branch or a group.
 //! - `mask`: masks what differs from run to run, so that the rest can be compared with a golden file.
@@ -12,6 +13,7 @@ mod mask;
 mod scopes;
 mod script;
 mod stage;
+mod step;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,6 +23,7 @@ use serde_json::Value as JsonValue;
 pub use scopes::check_flags;
 use stage::{Done, Stage};
 pub use stage::{Store, help};
+use step::Step;
 
 /// The table output of every command, masked where it differs.
 pub const GOLDEN: &str = include_str!("../../../../crates/cli/tests/golden/tables.txt");
@@ -107,7 +110,7 @@ pub fn compare(store: Store, transcript: &str) -> (usize, Option<String>) {
     (equal, difference)
 }
 
-fn complaint(step: &script::Step, format: Format, done: &Done) -> Option<String> {
+fn complaint(step: &Step, format: Format, done: &Done) -> Option<String> {
     let line = step.line;
     let said = || format!("stdout: {}\nstderr: {}", String::from_utf8_lossy(&done.stdout), done.stderr);
     if done.exit != Some(step.exit) && (done.exit.is_none() || done.exit != step.or_exit) {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use wire::routes::{ALL, Found, Route, SESSIONS_END, Scope, TRANSACTIONS_COMMIT, find};
 
 use super::stage::{self, Done, Stage, Store};
+use super::step::Step;
 use super::{Format, script};
 
 /// A flag.
@@ -93,7 +94,7 @@ fn words_of(leaf: &str) -> Vec<String> {
 struct Case<'case> {
     stage: &'case Stage,
     line: &'case Line,
-    step: &'case script::Step,
+    step: &'case Step,
     leaf: String,
     complaints: &'case mut Vec<String>,
 }

@@ -3,119 +3,21 @@
 //! Commands that depend on time are at the end. Session 1 exists from the start; `closed` is a directory that is not
 //! open, `damaged` one with a wrong identity. `{target}` is the store, `{history}` its history.
 
-/// One command.
-pub(super) struct Step {
-    /// Its words, as a shell would read them; `'` quotes.
-    pub(super) line: &'static str,
-    /// Its required exit code.
-    pub(super) exit: i32,
-    /// An alternative exit code: a verdict on the speed of this machine.
-    pub(super) or_exit: Option<i32>,
-    /// Its stdin; closed by default.
-    pub(super) stdin: Option<&'static str>,
-    /// Whether the environment does not name the store.
-    pub(super) alone: bool,
-    /// Whether it prints one document for each thing it sees, not one for all.
-    pub(super) goes_on: bool,
-    /// Whether the command line itself refuses it, in words.
-    pub(super) refused_at_once: bool,
-    /// Whether its table is compared with the golden one.
-    pub(super) golden: bool,
-    /// Whether its output differs for a directory, where clients are never connected.
-    pub(super) of_server: bool,
-    /// Whether its numbers differ from run to run.
-    pub(super) loose: bool,
-}
-
-impl Step {
-    pub(super) fn words(&self) -> Vec<String> {
-        let (mut words, mut word, mut quoted, mut begun) = (Vec::new(), String::new(), false, false);
-        for letter in self.line.chars() {
-            match letter {
-                '\'' => (quoted, begun) = (!quoted, true),
-                ' ' if !quoted => {
-                    if begun {
-                        words.push(std::mem::take(&mut word));
-                    }
-                    begun = false;
-                }
-                _ => {
-                    word.push(letter);
-                    begun = true;
-                }
-            }
-        }
-        if begun {
-            words.push(word);
-        }
-        words
-    }
-
-    const fn reads(mut self, stdin: &'static str) -> Self {
-        self.stdin = Some(stdin);
-        self
-    }
-
-    const fn or(mut self, exit: i32) -> Self {
-        self.or_exit = Some(exit);
-        self
-    }
-
-    const fn alone(mut self) -> Self {
-        self.alone = true;
-        self
-    }
-
-    const fn goes_on(mut self) -> Self {
-        self.goes_on = true;
-        self
-    }
-
-    const fn refused_at_once(mut self) -> Self {
-        self.refused_at_once = true;
-        self
-    }
-
-    const fn not_golden(mut self) -> Self {
-        self.golden = false;
-        self
-    }
-
-    const fn of_server(mut self) -> Self {
-        self.of_server = true;
-        self
-    }
-
-    const fn loose(mut self) -> Self {
-        self.loose = true;
-        self
-    }
-}
-
-const fn ends(line: &'static str, exit: i32) -> Step {
-    Step {
-        line,
-        exit,
-        or_exit: None,
-        stdin: None,
-        alone: false,
-        goes_on: false,
-        refused_at_once: false,
-        golden: true,
-        of_server: false,
-        loose: false,
-    }
-}
-
-const fn does(line: &'static str) -> Step {
-    ends(line, 0)
-}
+use super::step::{Step, does, ends};
 
 /// Files that the commands read.
 pub(super) const FILES: &[(&str, &str)] = &[
     (
         "order.json",
         r#"{"group":"order-7","if":[{"cell":"paid","absent":true}],"do":[{"op":"cell.set","name":"paid","value":true},{"op":"record.put","name":"charge","fields":{"eur":10},"type":"task"}]}"#,
+    ),
+    (
+        "counts.json",
+        r#"{"do":[{"op":"map.commit","name":"wordcount","number":1,"updates":[{"op":"add","key":"hello","value":2}],"positions":{"topic-a":3,"topic-b":9}}]}"#,
+    ),
+    (
+        "letters.json",
+        r#"{"group":"shop-7","do":[{"op":"send","group":"agents.7","do":[{"op":"cell.set","name":"note","value":1}]},{"op":"send","group":"agents.7","do":[{"op":"cell.set","name":"note","value":2}]}]}"#,
     ),
     ("user.json", r#"{"name":"Ann","age":41}"#),
     ("statehouse.toml", "[server]\nlisten = \"127.0.0.1:7421\"\n"),
@@ -248,6 +150,16 @@ pub(super) const STEPS: &[Step] = &[
     ends("guard set _statehouse", 2),
     ends("cell set step 1 --group agents.7", 4),
     does("cell set inbox.1 hello --group agents.7"),
+    does("txn -f letters.json"),
+    does("letter ls --watch --for 2s").goes_on().not_golden(),
+    does("letter ls"),
+    does("letter ls --limit 1"),
+    ends("letter ls --cursor '%'", 2).refused_at_once(),
+    does("letter retry 1 --group agents.7 --force"),
+    ends("letter drop 2 --group agents.7", 2),
+    ends("letter drop 2 --group agents.7 --yes", 4),
+    does("letter drop 2 --group agents.7 --force --yes"),
+    ends("letter drop 2 --group agents.7 --force --yes", 3),
     does("group owner agents.7"),
     does("group own agents.7 --worker w1 --lease 1h"),
     ends("group own agents.7 --worker w2", 4),
@@ -270,6 +182,83 @@ pub(super) const STEPS: &[Step] = &[
     does("guard rm agents. --yes"),
     ends("guard rm agents. --yes", 3),
     does("cell set step 4 --group agents.7"),
+    // Keyed state.
+    does("keyed set prices apple 30 --version 7"),
+    does("keyed set prices apple 30 --version 7"),
+    does("keyed set prices apple 29 --version 6"),
+    ends("keyed set prices apple 31 --version 7", 4),
+    does("keyed set prices '{\"$b64\":\"/wE=\"}' @user.json --version 1:7"),
+    does("keyed set prices pear - --version 8").reads("\"forty\""),
+    ends("keyed set prices apple 30", 2).refused_at_once(),
+    ends("keyed set prices apple 30 --version soon", 2).refused_at_once(),
+    ends("keyed set prices '' 30 --version 8", 2).refused_at_once(),
+    ends("keyed set prices '{\"$b64\":\"a\"}' 30 --version 8", 2).refused_at_once(),
+    ends("keyed set '' apple 30 --version 8", 2).refused_at_once(),
+    does("keyed get prices apple"),
+    ends("keyed get prices aple", 3),
+    ends("keyed get price apple", 3),
+    ends("keyed get prices apple --space nowhere", 3),
+    does("keyed show prices"),
+    ends("keyed show price", 3),
+    does("keyed scan prices"),
+    does("keyed scan prices --limit 1"),
+    does("keyed scan prices --prefix a"),
+    does("keyed scan prices --from b --to q"),
+    does("keyed scan prices --prefix nothing"),
+    ends("keyed scan price", 3),
+    does("keyed del prices apple --version 9"),
+    ends("keyed get prices apple", 3),
+    does("keyed create balances --policy ordered"),
+    does("keyed create balances --policy ordered"),
+    ends("keyed create balances", 4),
+    ends("keyed create balances --policy odd", 2).refused_at_once(),
+    does("keyed set balances ann 5 --version 2"),
+    does("keyed show balances"),
+    does("keyed seal balances 2"),
+    does("keyed seal balances 1"),
+    does("keyed get balances ann"),
+    ends("keyed seal balances soon", 2).refused_at_once(),
+    does("keyed positions balances"),
+    ends("keyed positions balance", 3),
+    // Operators.
+    ends("why operator wordcount", 3),
+    does("keyed fence wordcount 3 --worker w1 --lease 1h"),
+    ends("keyed fence wordcount three --worker w1", 2).refused_at_once(),
+    ends("keyed fence wordcount 3", 2).refused_at_once(),
+    ends("keyed fence word/count 3 --worker w1", 2),
+    does("why operator wordcount"),
+    does("why operator wordcount --partition 4"),
+    ends("keyed partitions wordcount", 3),
+    does("txn --group wordcount/3 --owner 'wordcount/3#1#h{history}' -f counts.json"),
+    does("why operator wordcount"),
+    does("keyed operators"),
+    does("keyed operators word --limit 1"),
+    does("keyed operators none"),
+    does("keyed partitions wordcount"),
+    does("keyed partitions wordcount --limit 1"),
+    does("keyed ls"),
+    does("keyed ls wordcount --group wordcount/3"),
+    does("keyed ls --limit 1"),
+    ends("keyed ls --cursor nonsense", 2),
+    does("keyed show wordcount --group wordcount/3"),
+    does("keyed scan wordcount --group wordcount/3"),
+    does("keyed positions wordcount --group wordcount/3"),
+    does("keyed positions wordcount --group wordcount/3 --limit 1"),
+    ends("keyed show wordcount", 3),
+    does("keyed fence wordcount 3 --worker w2 --lease 1h"),
+    ends("txn --group wordcount/3 --owner 'wordcount/3#1#h{history}' -f counts.json", 4),
+    ends("keyed set wordcount hello 1 --version 1 --group wordcount/3", 4),
+    ends("keyed set wordcount hello 1 --version 1 --group wordcount/3 --owner 'wordcount/3#1#h{history}'", 4),
+    ends("keyed set wordcount hello 1 --version 1 --group wordcount/3 --owner 'wordcount/3#2#h{history}'", 2),
+    does("keyed set wordcount other 1 --version 1 --group wordcount/3 --owner 'wordcount/3#2#h{history}'"),
+    does("group release 'wordcount/3#2#h{history}'"),
+    does("why operator wordcount --group wordcount/3"),
+    ends("why operator wordcount --partition 4 --group wordcount/3", 2),
+    ends("why operator word", 3),
+    ends("keyed rm wordcount --group wordcount/3 --yes", 4),
+    ends("keyed rm balances", 2),
+    does("keyed rm balances --yes"),
+    ends("keyed rm balances --yes", 3),
     // Sessions.
     does("session ls").of_server(),
     does("session show s-1").of_server(),
@@ -334,6 +323,7 @@ pub(super) const STEPS: &[Step] = &[
     does("check perf --seconds 1").or(7).not_golden(),
     does("bench get --rate 50 --duration 500ms --callers 2").not_golden(),
     does("bench set --rate 50 --duration 500ms --callers 2").not_golden(),
+    does("bench put --rate 50 --duration 500ms --callers 2").not_golden(),
     does("bench append --rate 50 --duration 500ms --callers 2").not_golden(),
     does("bench claim --rate 50 --duration 500ms --callers 2").not_golden(),
     does("bench mixed --rate 50 --duration 500ms --callers 2 --hdr").not_golden(),

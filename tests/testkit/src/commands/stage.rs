@@ -13,7 +13,7 @@ use wire::values::DurationText;
 
 use super::Format;
 use super::mask::masked;
-use super::script::Step;
+use super::step::Step;
 use crate::http::{Client, Request, block_on};
 use crate::server_process::{Launch, ServerProcess};
 

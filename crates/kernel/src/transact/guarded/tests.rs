@@ -31,6 +31,12 @@ const OPERATIONS: &[(&str, &str, &str, ForAnybody)] = &[
     ("seal", "", "seal % 7", ForAnybody::Never),
     ("create", "", "create % ordered", ForAnybody::Never),
     ("delete map", "update % k=a@1", "delete map %", ForAnybody::Never),
+    ("begin restore", "", "begin restore % monotonic 0", ForAnybody::Never),
+    ("restore", "begin restore % monotonic 0", "restore % 2 k=a@1", ForAnybody::Never),
+    ("end restore", "begin restore % monotonic 0", "end restore % 2 0 0 0", ForAnybody::Never),
+    ("abandon restore", "begin restore % monotonic 0", "abandon restore % 2", ForAnybody::Never),
+    ("begin checkpoint", "", "begin checkpoint %", ForAnybody::Never),
+    ("end checkpoint", "begin checkpoint %", "end checkpoint % 1", ForAnybody::Never),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

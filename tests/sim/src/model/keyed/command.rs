@@ -3,6 +3,8 @@
 use contract::keyed::{LogicalTime, Policy};
 use kernel::KeyedAct;
 use kernel::keyed::command::Commit;
+use kernel::keyed::restore::{RestoredCounts, RestoredMap};
+use kernel::keyed::rows::ContentWriter;
 use kernel::keyed::updates::UpdatesWriter;
 
 /// What is done to a map.
@@ -13,6 +15,12 @@ pub(crate) enum Act {
     Seal(LogicalTime),
     Create(Policy),
     Delete,
+    BeginRestore(RestoredMap),
+    RestoreRows(u32, ContentWriter),
+    EndRestore(u32, RestoredCounts),
+    AbandonRestore(u32),
+    BeginCheckpoint,
+    EndCheckpoint(u64),
 }
 
 /// A numbered commit.
@@ -35,6 +43,12 @@ impl Act {
             Act::Seal(version) => KeyedAct::Seal(*version),
             Act::Create(policy) => KeyedAct::Create(*policy),
             Act::Delete => KeyedAct::Delete,
+            Act::BeginRestore(restored) => KeyedAct::BeginRestore(*restored),
+            Act::RestoreRows(number, rows) => KeyedAct::RestoreRows(*number, rows.rows()),
+            Act::EndRestore(number, counts) => KeyedAct::EndRestore(*number, *counts),
+            Act::AbandonRestore(number) => KeyedAct::AbandonRestore(*number),
+            Act::BeginCheckpoint => KeyedAct::BeginCheckpoint,
+            Act::EndCheckpoint(begun) => KeyedAct::EndCheckpoint(*begun),
         }
     }
 }

@@ -163,5 +163,5 @@ impl Both<'_> {
 
 fn value(content: &Content, key: &[u8]) -> Option<KeyedValue> {
     let known = content.keys.get(key)?;
-    Some(KeyedValue::new(known.state.value()?, known.state.version(), known.commit))
+    Some(KeyedValue::new(known.state.value()?, known.state.version(), content.changed_at(known)))
 }

@@ -1,6 +1,7 @@
 //! Draws commands that are likely to hit existing state: a version that was used, the number of the last commit, an owner
 //! that was replaced and goes on.
 
+mod restores;
 mod updates;
 
 use contract::guards::OWNER_RECORD;
@@ -23,6 +24,7 @@ pub(crate) struct Habits {
     resend_one_in: u64,
     wide_one_in: u64,
     zombie_one_in: u64,
+    restore_one_in: u64,
 }
 
 impl Habits {
@@ -33,6 +35,7 @@ impl Habits {
             resend_one_in: random.pick(&[3, 6, 12]),
             wide_one_in: random.pick(&[100, 400, 4_000]),
             zombie_one_in: random.pick(&[3, 6]),
+            restore_one_in: random.pick(&[8, 20, 200]),
         }
     }
 }
@@ -91,6 +94,7 @@ impl Generator<'_> {
         }
         let authority = authority(self.random, self.habits, self.reference, &map);
         let last = self.reference.content(&map).and_then(|content| content.last.as_ref());
+        let last = last.filter(|last| !last.transaction.is_empty());
         if let Some(last) = last.filter(|_| self.random.one_in(self.habits.resend_one_in)) {
             // The same transaction, perhaps from somebody else.
             let Ok(Body::Transact(again)) = Body::decode(&last.transaction) else {
@@ -135,6 +139,9 @@ impl Generator<'_> {
         }
         if self.random.one_in(self.habits.delete_one_in) {
             return Act::Delete;
+        }
+        if let Some(act) = self.restore_or_checkpoint(id) {
+            return act;
         }
         match self.random.below(20) {
             0 => Act::Create(if self.random.one_in(2) { Policy::Ordered } else { Policy::Monotonic }),

@@ -14,7 +14,7 @@ use crate::model::reference::Id;
 
 /// Check (5). When everything that is due is done, nothing is left of maps that were deleted.
 pub(crate) fn check(both: &Both<'_>, drained: bool) -> Result<(), String> {
-    let (mut heads, mut total) = (Vec::new(), [0; 5]);
+    let (mut heads, mut total) = (Vec::new(), [0; 6]);
     for (key, row) in rows_of(both, Kind::KeyedMap)? {
         if is_name_in_group(&key) {
             continue;
@@ -34,7 +34,11 @@ pub(crate) fn check(both: &Both<'_>, drained: bool) -> Result<(), String> {
         };
         let found = count(head.content.number);
         let unused: Vec<_> = head.unused.iter().map(|number| count(*number)).collect();
-        total = std::array::from_fn(|kind| total[kind] + found[kind] + unused.iter().map(|of| of[kind]).sum::<usize>());
+        let aside = head.building.map_or([0; 6], |building| count(building.content.number));
+        let others = |kind: usize| unused.iter().chain([&aside]).map(|of| of[kind]).sum::<usize>();
+        total = std::array::from_fn(|kind| total[kind] + found[kind] + others(kind));
+        let expected = map.aside.as_ref().map(|(_, content)| content.rows()).unwrap_or_default();
+        same(|| format!("(5) the rows that a restore of {id:?} has put aside"), &aside, &expected)?;
         let expected = map.content.as_ref().map(|content| content.rows()).unwrap_or_default();
         same(|| format!("(5) the rows of {id:?}, {head:?}"), &found, &expected)?;
         let unused: Vec<usize> = unused.iter().map(|of| of.iter().sum()).collect();
@@ -49,7 +53,7 @@ pub(crate) fn check(both: &Both<'_>, drained: bool) -> Result<(), String> {
     }
     heads.sort();
     same(|| "(5) the heads of maps".into(), &heads, &both.reference.maps.keys().cloned().collect())?;
-    let mut everywhere = [0; 5];
+    let mut everywhere = [0; 6];
     for (kind, count) in CONTENT_ROWS.into_iter().zip(&mut everywhere) {
         *count = rows_of(both, kind)?.len();
     }

@@ -5,11 +5,13 @@
 //! (`unused`); a seal applies a bounded number of waiting updates; and a key whose row is gone may have been changed since any
 //! command up to the last that removed one (`forgotten`).
 
+mod checkpoints;
 mod conditions;
+mod restores;
 mod sweep;
 mod updates;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::keyed::{InputPosition, LogicalTime, MapSummary, Policy};
 use contract::limits::{KEYED_POSITIONS_MAX, KEYED_SEALED_MAX};
@@ -36,6 +38,10 @@ pub(crate) struct Map {
     pub(crate) unused: Vec<usize>,
     /// When the next sweep is due, if one is.
     pub(crate) sweep_us: Option<u64>,
+    /// What a restore has put aside: its number, and what it will be.
+    pub(crate) aside: Option<(u32, Content)>,
+    /// How many contents it had, with those that were put aside.
+    contents: u32,
 }
 
 /// What a map holds.
@@ -52,6 +58,12 @@ pub(crate) struct Content {
     keeps_answer: bool,
     /// The last command that changed a key of which nothing is known any more.
     forgotten: u64,
+    /// The command that restored it, by which every key was changed.
+    pub(crate) since: u64,
+    /// The commands that began the oldest checkpoint that counts, and the last one.
+    pub(crate) checkpoints: Option<(u64, u64)>,
+    /// Keys of which nothing is known any more, each with the checkpoint that was the last when they went.
+    gone: BTreeSet<(u64, Vec<u8>)>,
 }
 
 /// What is known of a key.
@@ -112,10 +124,15 @@ impl Content {
         self.keys.values().filter(|key| matches!(key.state, State::Deleted(_))).count()
     }
 
-    /// How many rows it has: of keys, positions, deleted keys, answers, and waiting updates.
-    pub(crate) fn rows(&self) -> [usize; 5] {
+    /// How many rows it has: of keys, positions, deleted keys, removed ones, answers, and waiting updates.
+    pub(crate) fn rows(&self) -> [usize; 6] {
         let answers = usize::from(self.keeps_answer);
-        [self.keys.len(), self.positions.len(), self.deleted(), answers, self.waiting.len()]
+        [self.keys.len(), self.positions.len(), self.deleted(), self.gone.len(), answers, self.waiting.len()]
+    }
+
+    /// The last command that changed a key.
+    pub(crate) fn changed_at(&self, key: &Key) -> u64 {
+        key.commit.max(self.since)
     }
 }
 
@@ -154,7 +171,10 @@ impl Reference {
         let mut map = self.maps.get(id).cloned().unwrap_or_default();
         // Every key was changed when the map was deleted.
         let new = Content { forgotten: map.commit, ..Content::default() };
-        let content = map.content.take().unwrap_or(new);
+        let content = map.content.take().unwrap_or_else(|| {
+            map.contents += 1;
+            new
+        });
         (map, content)
     }
 
@@ -194,6 +214,7 @@ impl Reference {
                 if self.content(id).is_none() {
                     return Ok(OpOutcome::Nothing);
                 }
+                self.give_up_aside(&mut map)?;
                 Rejection::check_limit("keyed_contents_max", UNUSED_MAX, map.unused.len() + 1)?;
                 map.unused.push(content.rows().iter().sum());
                 self.sweep_soon(&mut map);
@@ -201,6 +222,20 @@ impl Reference {
                 self.set_map(id, Some(Map { content: None, commit, updated_us, ..map }));
                 Ok(OpOutcome::Written(commit))
             }
+            KeyedAct::BeginRestore(restored) => self.begin_restore(id, map, content, restored),
+            KeyedAct::RestoreRows(number, rows) => self.restore_rows(id, map, content, *number, rows),
+            KeyedAct::EndRestore(number, counts) => self.end_restore(id, map, content, *number, counts),
+            KeyedAct::AbandonRestore(number) => self.abandon_restore(id, map, content, *number),
+            KeyedAct::BeginCheckpoint => Ok(self.begin_checkpoint(id, map, content)),
+            KeyedAct::EndCheckpoint(begun) => self.end_checkpoint(id, map, content, *begun),
+        }
+    }
+
+    /// A change that readers do not see, unless the map is new.
+    fn store_unseen(&mut self, id: &Id, map: Map, content: Content) {
+        match self.content(id).is_some() {
+            true => self.set_map(id, Some(Map { content: Some(content), ..map })),
+            false => drop(self.store_map(id, map, content)),
         }
     }
 

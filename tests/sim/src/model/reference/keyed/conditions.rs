@@ -13,6 +13,7 @@ impl Reference {
         let found = |key: &[u8]| content.and_then(|content| content.keys.get(key));
         let exists = |key: &[u8]| found(key).is_some_and(|key| key.state.value().is_some());
         let version = |key: &[u8]| found(key).and_then(|key| key.state.version());
+        let changed_at = |key: &Key| content.map_or(0, |content| content.changed_at(key));
         let (key, holds) = match guard {
             KeyedGuard::Absent(_, key) => (*key, !exists(key)),
             KeyedGuard::Exists(_, key) => (*key, exists(key)),
@@ -21,7 +22,7 @@ impl Reference {
             KeyedGuard::UnchangedSince(_, key, commit) => (
                 *key,
                 match found(key) {
-                    Some(key) => key.commit <= *commit,
+                    Some(key) => changed_at(key) <= *commit,
                     None => !self.was_forgotten_since(id, *commit),
                 },
             ),
@@ -31,7 +32,7 @@ impl Reference {
                 }
                 let inside = |key: &[u8]| key >= *from && to.is_none_or(|to| key < to);
                 let mut keys = content.into_iter().flat_map(|content| &content.keys);
-                return match keys.find(|(key, known)| inside(key) && known.commit > *commit) {
+                return match keys.find(|(key, known)| inside(key) && changed_at(known) > *commit) {
                     Some((key, known)) => Err(conflict(id, key, version_of(known))),
                     None => Ok(()),
                 };

@@ -46,9 +46,11 @@ impl Reference {
             deleted.sort();
             for (_, name) in deleted.into_iter().take(left) {
                 let key = content.keys.remove(&name).expect("just found");
-                content.forgotten = content.forgotten.max(key.commit);
+                content.forgotten = content.forgotten.max(content.changed_at(&key));
+                content.note_gone(&name);
                 left -= 1;
             }
+            content.forget_gone(&mut left);
         }
         let forget_us = was_deleted_us.saturating_add(self.limits.tombstone_age_us);
         map.sweep_us = match map.content {

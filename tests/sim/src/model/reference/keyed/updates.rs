@@ -32,9 +32,9 @@ impl Waiting {
 }
 
 /// Where an update is, for rejections.
-struct At<'key> {
-    map: &'key str,
-    key: &'key [u8],
+pub(super) struct At<'key> {
+    pub(super) map: &'key str,
+    pub(super) key: &'key [u8],
 }
 
 impl At<'_> {
@@ -47,7 +47,7 @@ impl At<'_> {
         KeyedRejection::WrongUse { map, key, is_merged }.into()
     }
 
-    fn wrong_policy(&self, is_ordered: bool) -> Rejection {
+    pub(super) fn wrong_policy(&self, is_ordered: bool) -> Rejection {
         let (map, key) = self.names();
         KeyedRejection::WrongPolicy { map, key, is_ordered }.into()
     }
@@ -58,7 +58,7 @@ impl At<'_> {
     }
 }
 
-fn value_of(stored: &[u8]) -> Value {
+pub(super) fn value_of(stored: &[u8]) -> Value {
     let (kind, payload) = stored.split_first().expect("the generator makes values");
     ValueRef::decode(*kind, payload).expect("the generator makes values").to_value()
 }
@@ -157,13 +157,19 @@ impl Content {
             Some(State::Merged(_)) => {
                 self.keys.remove(at.key);
                 self.forgotten = commit;
+                self.note_gone(at.key);
                 Ok(UpdateOutcome::Applied)
             }
         }
     }
 
     /// Lets an update of an ordered map wait, unless its version was used or is over.
-    fn wait(&mut self, at: &At<'_>, version: LogicalTime, update: Waiting) -> Result<UpdateOutcome, Rejection> {
+    pub(super) fn wait(
+        &mut self,
+        at: &At<'_>,
+        version: LogicalTime,
+        update: Waiting,
+    ) -> Result<UpdateOutcome, Rejection> {
         if let Some(current) = self.seal.filter(|seal| version <= *seal) {
             return Ok(UpdateOutcome::Stale { current });
         }

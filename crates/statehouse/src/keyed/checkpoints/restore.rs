@@ -1,0 +1,147 @@
+//! Restoring a partition: what it will hold is put aside in steps, and takes the place of what it holds in one.
+//!
+//! Touches: the map, through commands of its owner. Keeps: the map is as it was until the last step.
+
+use std::collections::VecDeque;
+
+use contract::Error;
+use kernel::keyed::restore::{RestoredCounts, RestoredMap};
+use node::error::unexpected_answer;
+use node::pending::Pending;
+
+use super::error::CheckpointError;
+use super::merge::Merged;
+use super::names::Series;
+use super::rows::RowsReader;
+use super::series::{AtPlace, CheckpointInfo};
+use super::{CheckpointChoice, Checkpoints};
+use crate::commit::{Commit, Committed, Done};
+use crate::keyed::commit::{KeyedDone, OwnKeyedOp};
+use crate::keyed::{OwnedPartition, Partition};
+use crate::records::ClaimOptions;
+
+/// Rows are put aside in commands of about this size, so that commits of others go on between them.
+const COMMAND_BYTES: usize = 256 << 10;
+
+/// Commands that are on their way at once.
+const PENDING_MAX: usize = 4;
+
+impl Partition {
+    /// Restores the partition from a checkpoint, and owns it: whoever owned it before is refused from the start, and the partition
+    /// is as it was until all rows were read and checked.
+    pub fn restore(
+        &self,
+        from: &Checkpoints,
+        choice: &CheckpointChoice,
+        options: &ClaimOptions,
+    ) -> Result<OwnedPartition, CheckpointError> {
+        let place = self.series(from, choice);
+        let chain = place.chain(choice.number, self.number())?;
+        let part = chain[0].1.clone();
+        let mut readers = Vec::with_capacity(chain.len());
+        for (number, part) in &chain {
+            let name = place.name(*number, &part.rows);
+            let reader = match place.objects.reader(&name) {
+                Ok(reader) => reader,
+                Err(objects::ObjectsError::Missing { .. }) => {
+                    return Err(CheckpointError::damaged(&name, "it is missing"));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            readers.push((name.clone(), RowsReader::new(reader, name, part.seed, part.extent)?));
+        }
+        let mut owned = self.acquire_by_force(options)?;
+        let begin = || owned.owned_group().commit();
+        Restoring::begin(&begin, self.operator().name(), part.map)?.finish(part.counts, |rows| {
+            Merged::new(readers).each(|row| rows.add(row).map_err(CheckpointError::from))
+        })?;
+        owned.refresh()?;
+        Ok(owned)
+    }
+
+    /// The committed checkpoints that this choice is from, from the last to the first.
+    pub fn checkpoints(
+        &self,
+        at: &Checkpoints,
+        choice: &CheckpointChoice,
+    ) -> Result<Vec<CheckpointInfo>, CheckpointError> {
+        let mut listed = self.series(at, choice).list()?;
+        listed.retain(|info| info.partitions.contains(&self.number()));
+        listed.retain(|info| choice.number.is_none_or(|number| info.number == number));
+        Ok(listed)
+    }
+
+    pub(super) fn series(&self, at: &Checkpoints, choice: &CheckpointChoice) -> AtPlace {
+        let series = if choice.together { Series::Together } else { Series::Alone(self.number()) };
+        AtPlace::new(at, self.operator().space(), self.operator().name(), series)
+    }
+}
+
+/// A map while it is being restored.
+pub(in crate::keyed) struct Restoring<'restoring> {
+    /// Begins a commit that may change the map.
+    commit: &'restoring dyn Fn() -> Commit,
+    map: &'restoring str,
+    number: u32,
+    rows: Vec<u8>,
+    pending: VecDeque<Pending<(Committed, Vec<Done>)>>,
+}
+
+impl<'restoring> Restoring<'restoring> {
+    /// Begins to put aside what the map will hold.
+    pub(in crate::keyed) fn begin(
+        commit: &'restoring dyn Fn() -> Commit,
+        map: &'restoring str,
+        restored: RestoredMap,
+    ) -> Result<Self, Error> {
+        let begun = commit().with_op(OwnKeyedOp::BeginRestore(map.to_owned(), restored));
+        let number = match begun.run_each_later().wait()?.1.as_slice() {
+            [Done::Map(KeyedDone::RestoreBegun { number })] => *number,
+            other => return Err(unexpected_answer("the beginning of a restore", &other)),
+        };
+        Ok(Self { commit, map, number, rows: Vec::new(), pending: VecDeque::new() })
+    }
+
+    /// Puts an encoded row aside.
+    pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<(), Error> {
+        self.rows.extend_from_slice(row);
+        if self.rows.len() >= COMMAND_BYTES { self.send() } else { Ok(()) }
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.rows);
+        let commit = (self.commit)().with_op(OwnKeyedOp::RestoreRows(self.map.to_owned(), self.number, rows));
+        self.pending.push_back(commit.run_each_later());
+        if self.pending.len() >= PENDING_MAX { self.wait_for_one() } else { Ok(()) }
+    }
+
+    fn wait_for_one(&mut self) -> Result<(), Error> {
+        self.pending.pop_front().map_or(Ok(()), |pending| pending.wait().map(drop))
+    }
+
+    /// Adds all rows, and lets them take the place of what the map holds; if anything fails, they are given up.
+    pub(in crate::keyed) fn finish<E: From<Error>>(
+        mut self,
+        counts: RestoredCounts,
+        add: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let ended = add(&mut self).and_then(|()| Ok(self.end(counts)?));
+        if ended.is_err() {
+            // What failed is more telling than that this did, too; what is left goes with the next restore.
+            let abandon = (self.commit)().with_op(OwnKeyedOp::AbandonRestore(self.map.to_owned(), self.number));
+            drop(abandon.run());
+        }
+        ended
+    }
+
+    fn end(&mut self, counts: RestoredCounts) -> Result<(), Error> {
+        if !self.rows.is_empty() {
+            self.send()?;
+        }
+        while !self.pending.is_empty() {
+            self.wait_for_one()?;
+        }
+        let end = (self.commit)().with_op(OwnKeyedOp::EndRestore(self.map.to_owned(), self.number, counts));
+        end.run().map(drop)
+    }
+}

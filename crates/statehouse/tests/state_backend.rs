@@ -1,0 +1,271 @@
+//! Each state backend passes the suite of the contract, and restores what each other has written.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use contract::{BackendError, ExactlyOnceStateBackend, UpdateOutcome, VersionedStateBackend};
+use kv::{Batch, Committed, KvError, MemoryStore, Store, View};
+use statehouse::Statehouse;
+use statehouse::keyed::LogicalTime;
+use statehouse::keyed::backends::{HashMapStateBackend, HouseStateBackend, KvStateBackend};
+use testkit::state_backend::{moves_between, suite};
+
+const RANDOM_UPDATES: usize = 6_000;
+/// Each is synced.
+const RANDOM_UPDATES_IN_HOUSE: usize = 2_000;
+
+type InMemory = HashMapStateBackend<String, i64, LogicalTime>;
+type InStore = KvStateBackend<String, i64, LogicalTime>;
+
+/// A backend in a house of its own.
+struct InHouse {
+    backend: HouseStateBackend<String, i64, LogicalTime>,
+    _directory: tempfile::TempDir,
+}
+
+impl Deref for InHouse {
+    type Target = HouseStateBackend<String, i64, LogicalTime>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.backend
+    }
+}
+
+impl DerefMut for InHouse {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.backend
+    }
+}
+
+impl ExactlyOnceStateBackend for InHouse {
+    type Key = String;
+    type Value = i64;
+    type Version = LogicalTime;
+
+    fn put(&self, key: String, value: i64, version: LogicalTime) -> Result<(), BackendError> {
+        self.backend.put(key, value, version)
+    }
+
+    fn get(&self, key: &String) -> Result<Option<(i64, LogicalTime)>, BackendError> {
+        self.backend.get(key)
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, BackendError> {
+        self.backend.snapshot()
+    }
+
+    fn restore(&mut self, data: &[u8]) -> Result<(), BackendError> {
+        self.backend.restore(data)
+    }
+}
+
+impl VersionedStateBackend for InHouse {
+    fn put_outcome(&self, key: String, value: i64, version: LogicalTime) -> Result<UpdateOutcome, BackendError> {
+        self.backend.put_outcome(key, value, version)
+    }
+
+    fn delete(&self, key: String, version: LogicalTime) -> Result<UpdateOutcome, BackendError> {
+        self.backend.delete(key, version)
+    }
+
+    fn passed(&self, key: &String) -> Result<Option<LogicalTime>, BackendError> {
+        self.backend.passed(key)
+    }
+
+    fn seal(&self, version: LogicalTime) -> Result<(), BackendError> {
+        self.backend.seal(version)
+    }
+
+    fn snapshot_for_keys(&self, keys: &[String]) -> Result<Vec<u8>, BackendError> {
+        self.backend.snapshot_for_keys(keys)
+    }
+
+    fn restore_keys(&mut self, data: &[u8]) -> Result<(), BackendError> {
+        self.backend.restore_keys(data)
+    }
+}
+
+fn in_store() -> InStore {
+    InStore::open(Arc::new(MemoryStore::new()), b"state/").expect("a state")
+}
+
+fn in_house() -> InHouse {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let backend = HouseStateBackend::new(house.group("shop").maps(), "stock").expect("a map");
+    InHouse { backend, _directory: directory }
+}
+
+#[test]
+fn state_in_memory_passes() {
+    suite(InMemory::new, RANDOM_UPDATES);
+}
+
+#[test]
+fn state_in_a_store_of_bytes_passes() {
+    suite(in_store, RANDOM_UPDATES);
+}
+
+#[test]
+fn state_in_a_house_passes() {
+    suite(in_house, RANDOM_UPDATES_IN_HOUSE);
+}
+
+#[test]
+fn each_restores_what_each_has_written() {
+    moves_between(&InMemory::new(), &mut in_store());
+    moves_between(&in_store(), &mut in_house());
+    moves_between(&in_house(), &mut InMemory::new());
+}
+
+/// The rows of a store, in order.
+fn rows(store: &dyn Store) -> Vec<(kv::Key, kv::Bytes)> {
+    let view: Arc<dyn View> = store.view().expect("a view");
+    view.scan(&kv::KeyRange::all(), kv::Order::Ascending).collect::<Result<_, _>>().expect("rows")
+}
+
+#[test]
+fn a_store_holds_nothing_that_nobody_needs() {
+    let store = Arc::new(MemoryStore::new());
+    let mut state = InStore::open(store.clone(), b"state/").expect("a state");
+    let key = |at: i64| format!("key-{at}");
+    for at in 0..2_500 {
+        state.put(key(at), at, LogicalTime::from(1)).expect("put");
+        state.delete(key(at), LogicalTime::from(2)).expect("delete");
+    }
+    state.put("kept".to_owned(), 1, LogicalTime::from(1)).expect("put");
+    assert_eq!(rows(&*store).len(), 1 + 1 + 2 * 2_500, "a head, an entry, and two rows for each deletion");
+    state.put(key(0), 1, LogicalTime::from(3)).expect("put");
+    assert_eq!(rows(&*store).len(), 1 + 2 + 2 * 2_499);
+    let snapshot = state.snapshot().expect("snapshot");
+    state.seal(LogicalTime::from(2)).expect("seal");
+    assert_eq!(rows(&*store).len(), 1 + 2, "what the seal has passed is gone");
+    state.restore(&snapshot).expect("restore");
+    state.restore(&snapshot).expect("restore");
+    drop(state);
+    let state = InStore::open(store.clone(), b"state/").expect("a state");
+    assert_eq!(rows(&*store).len(), 1 + 2 + 2 * 2_499, "what was replaced is gone");
+    assert_eq!(state.snapshot().expect("snapshot"), snapshot);
+}
+
+/// A store that ends after so many commits, as if the power failed.
+struct EndingStore {
+    inner: Arc<MemoryStore>,
+    commits_left: AtomicUsize,
+}
+
+impl Store for EndingStore {
+    fn view(&self) -> Result<Arc<dyn View>, KvError> {
+        self.inner.view()
+    }
+
+    fn commit(&self, batch: Batch) -> Result<Committed, KvError> {
+        let left = self.commits_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        left.map_err(|_| KvError::Closed)?;
+        self.inner.commit(batch)
+    }
+
+    fn durable(&self) -> kv::Sequence {
+        self.inner.durable()
+    }
+
+    fn persist(&self) -> Result<kv::Sequence, KvError> {
+        self.inner.persist()
+    }
+}
+
+#[test]
+fn a_restore_that_ends_anywhere_leaves_the_one_state_or_the_other() {
+    let from = InMemory::new();
+    for at in 0..2_500 {
+        from.put(at.to_string(), at, LogicalTime::from(1)).expect("put");
+        from.delete((at + 2_500).to_string(), LogicalTime::from(1)).expect("delete");
+    }
+    let after = from.snapshot().expect("snapshot");
+    let mut restored = 0;
+    for commits in 0.. {
+        let inner = Arc::new(MemoryStore::new());
+        let state = InStore::open(inner.clone(), b"state/").expect("a state");
+        for at in 0..1_500 {
+            state.put(format!("before-{at}"), at, LogicalTime::from(2)).expect("put");
+        }
+        let before = state.snapshot().expect("snapshot");
+        let ending = Arc::new(EndingStore { inner: inner.clone(), commits_left: AtomicUsize::new(commits) });
+        let mut state = InStore::open(ending, b"state/").expect("a state");
+        let result = state.restore(&after);
+        let expected = if result.is_ok() { &after } else { &before };
+        assert_eq!(state.snapshot().as_ref(), Ok(expected), "after {commits} commits");
+        let mut state = InStore::open(inner.clone(), b"state/").expect("a state");
+        assert_eq!(state.snapshot().as_ref(), Ok(expected), "after {commits} commits, opened again");
+        assert_eq!(rows(&*inner).len(), if result.is_ok() { 1 + 7_500 } else { 1 + 1_500 }, "after {commits} commits");
+        state.restore(&after).expect("restore");
+        assert_eq!(state.snapshot().as_ref(), Ok(&after), "restored again after {commits} commits");
+        restored += usize::from(result.is_ok());
+        if restored == 2 {
+            assert!(commits > 5, "it took several commits");
+            return;
+        }
+    }
+}
+
+#[test]
+fn two_states_in_a_store_are_apart() {
+    let store = Arc::new(MemoryStore::new());
+    let [mut left, right] =
+        ["left/", "right/"].map(|prefix| InStore::open(store.clone(), prefix.as_bytes()).expect("a state"));
+    right.put("a".to_owned(), 1, LogicalTime::from(1)).expect("put");
+    left.restore(&InMemory::new().snapshot().expect("snapshot")).expect("restore");
+    left.seal(LogicalTime::from(9)).expect("seal");
+    assert_eq!(left.get(&"a".to_owned()), Ok(None));
+    assert_eq!(right.get(&"a".to_owned()), Ok(Some((1, LogicalTime::from(1)))));
+    let other = KvStateBackend::<Vec<u8>, i64, u64>::open(store, b"left/");
+    assert!(matches!(other.err(), Some(BackendError::Unstorable { .. })), "its keys are text");
+}
+
+#[test]
+fn types_and_versions_that_do_not_fit_are_refused_and_change_nothing() {
+    let from = InMemory::new();
+    from.put("a".to_owned(), -1, LogicalTime::new(1, 0)).expect("put");
+    let snapshot = from.snapshot().expect("snapshot");
+    let mut unsigned = HashMapStateBackend::<String, u64, LogicalTime>::new();
+    assert!(matches!(unsigned.restore(&snapshot), Err(BackendError::Unstorable { what: "a value", .. })));
+    let mut rounds = HashMapStateBackend::<String, i64, u64>::new();
+    rounds.put("b".to_owned(), 1, 1).expect("put");
+    assert!(matches!(rounds.restore(&snapshot), Err(BackendError::Unstorable { what: "a version", .. })));
+    assert!(matches!(rounds.restore_keys(&snapshot), Err(BackendError::Unstorable { what: "a version", .. })));
+    let mut bytes = HashMapStateBackend::<Vec<u8>, i64, LogicalTime>::new();
+    assert!(matches!(bytes.restore(&snapshot), Err(BackendError::UnsuitableSnapshot { .. })));
+    assert_eq!(rounds.get(&"b".to_owned()), Ok(Some((1, 1))));
+}
+
+#[test]
+fn a_state_larger_than_a_commit_is_restored_into_a_house() {
+    let from = InMemory::new();
+    for at in 0..30_000 {
+        from.put(at.to_string(), at, LogicalTime::from(1)).expect("put");
+    }
+    let snapshot = from.snapshot().expect("snapshot");
+    let mut state = in_house();
+    state.put("a".to_owned(), 1, LogicalTime::from(1)).expect("put");
+    state.restore(&snapshot).expect("restore");
+    assert_eq!(state.snapshot(), Ok(snapshot));
+}
+
+#[test]
+fn values_in_a_house_are_values_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let bytes = HouseStateBackend::<Vec<u8>, Vec<u8>, u64>::new(house.maps(), "bytes").expect("a map");
+    bytes.put(vec![0, 0xff], vec![1, 2], 1).expect("put");
+    let found = house.maps().get("bytes", &[0, 0xff]).expect("get").expect("a value");
+    assert_eq!((found.value, found.version), (statehouse::Value::Bytes(vec![1, 2]), Some(1.into())));
+    let numbers = HouseStateBackend::<u32, (i64, String), u64>::new(house.maps(), "numbers").expect("a map");
+    numbers.put(7, (1, "x".to_owned()), 1).expect("put");
+    let found = house.maps().get("numbers", b"7").expect("get").expect("a value");
+    assert_eq!(found.value, statehouse::Value::json("[1,\"x\"]").expect("JSON"));
+    assert_eq!(numbers.get(&7), Ok(Some(((1, "x".to_owned()), 1))));
+    house.maps().create("ordered", statehouse::keyed::Policy::Ordered).expect("a map");
+    let ordered = HouseStateBackend::<u32, u32, u64>::new(house.maps(), "ordered");
+    assert!(ordered.err().expect("its updates wait").to_string().contains("SH-8011"));
+}
