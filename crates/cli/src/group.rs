@@ -110,6 +110,20 @@ impl Group {
     }
 }
 
+/// The store knows the owner of a group as a record, which nobody can read by name; whoever writes in a group is told about the
+/// group.
+pub(crate) fn of_owner(mut failure: Failure, group: Option<&str>) -> Failure {
+    let record = format!("record {OWNER_RECORD:?}");
+    match group {
+        Some(group) if failure.code.as_deref() == Some("SH-4002") && failure.detail.contains(&record) => {
+            failure.detail = failure.detail.replace(&record, &format!("group {group:?}"));
+            let owner = Suggested::new(["statehouse", "group", "owner"]).name(group);
+            failure.run("stop writing there; see who owns it", owner)
+        }
+        _ => failure,
+    }
+}
+
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
         self.ask(connection, output).await.map_err(|failure| self.explained(failure))

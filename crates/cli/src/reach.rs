@@ -15,6 +15,7 @@ use statehouse::time::parse_duration;
 use crate::connection::Connection;
 use crate::contexts::{Contexts, Target};
 use crate::exit::Failure;
+use crate::group::of_owner;
 use crate::scopes;
 
 /// The default address of a server.
@@ -94,7 +95,8 @@ impl Reach {
                 done.and(closed)
             })
             // A suggested command must reach the same store.
-            .map_err(|mut failure| {
+            .map_err(|failure| {
+                let mut failure = of_owner(failure, self.group.as_deref());
                 failure.command = failure.command.map(|command| self.in_command(command));
                 failure
             })

@@ -18,8 +18,10 @@ use crate::table::plain;
 /// The file is one JSON object: {"group": ..., "if": [GUARD..], "fence": {"record", "attempt"}, "do": [OP..]}. A guard is
 /// {"cell" or "record", and "version", "absent": true, "exists": true or "unchanged_since"}, {"cell", "version_below"},
 /// {"cells": {"from", "before"}, "unchanged_since"}, {"record", and "state_in": [..], "attempt" or "field" with "is"}, or
-/// {"run", "last"}; an op is {"op": "cell.set", "name", "value"}, cell.init, cell.delete, record.put, record.patch,
-/// record.incr, record.step, record.release, record.complete, record.fail, record.delete, run.append, publish, push or send.
+/// {"run", "last"}, {"key": {"map", "key"}, and "version", "version_below", "absent", "exists" or "unchanged_since"},
+/// {"keys": {"map", "from", "before"}, "unchanged_since"}, or {"input": {"map", "input"}, and "position" or "absent"}; an op is {"op": "cell.set", "name", "value"}, cell.init, cell.delete, record.put, record.patch,
+/// record.incr, record.step, record.release, record.complete, record.fail, record.delete, run.append, map.update,
+/// map.commit, map.seal, map.create, map.delete, publish, push or send.
 ///
 /// Examples:
 ///   statehouse txn -f order.json
@@ -47,6 +49,8 @@ impl Txn {
         let Some(group) = reach.group.take().or(named) else {
             return Err(Failure::usage("a transaction is in one group; give --group, or \"group\" in the file"));
         };
+        // What a failure suggests is in the same group.
+        reach.group = Some(group.clone());
         reach.run(async |connection| {
             let call = connection.call(TRANSACTIONS_COMMIT, &[&group]).json(&transaction);
             output.one(&call.ask().await?, &[plain("COMMIT", "commit").raw()])

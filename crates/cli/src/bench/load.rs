@@ -46,6 +46,8 @@ pub(crate) enum Operation {
     Get,
     /// Writes a value.
     Set,
+    /// Writes a key with a version.
+    Put,
 }
 
 /// The names of the things of a load.
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_of_one_contract() {
-        for operation in [Operation::Claim, Operation::Append, Operation::Get, Operation::Set] {
+        for operation in [Operation::Claim, Operation::Append, Operation::Get, Operation::Set, Operation::Put] {
             let of = OPERATIONS.iter().filter(|operations| operations.contains(&operation));
             assert_eq!(of.count(), 1, "{operation:?}");
         }

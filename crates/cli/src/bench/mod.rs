@@ -56,6 +56,8 @@ enum What {
     Get,
     /// Write cells.
     Set,
+    /// Put keys into a map, each with a version.
+    Put,
     /// Two reads for each write and each append.
     Mixed,
 }
@@ -70,6 +72,7 @@ impl Bench {
             What::Append => Work::Only(Operation::Append),
             What::Get => Work::Only(Operation::Get),
             What::Set => Work::Only(Operation::Set),
+            What::Put => Work::Only(Operation::Put),
             What::Mixed => Work::Mixed(&[Operation::Get, Operation::Get, Operation::Set, Operation::Append]),
         };
         if self.rate == 0 || self.callers == 0 || self.duration.is_zero() {

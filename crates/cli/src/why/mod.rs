@@ -1,4 +1,4 @@
-//! `why`: who holds a record, run or session, since when, what it waits for, and what happens next.
+//! `why`: who holds a record, run, operator or session, since when, what it waits for, and what happens next.
 //!
 //! Combines what the API reports; contracts explain their own things with what is here. Keeps: states only what was read, and
 //! says when the change feed no longer keeps the rest.
@@ -19,7 +19,7 @@ use crate::reach::Reach;
 use crate::table::{self, Column, Style, column, paragraph, plain};
 use crate::with_contracts;
 
-/// Explain the state of a job, a run or a session, and what happens next.
+/// Explain the state of a job, a run, an operator or a session, and what happens next.
 ///
 /// Examples:
 ///   statehouse why job jobs.import.9001

@@ -1,0 +1,38 @@
+//! Maps in commands across the contracts.
+
+use statehouse::Statehouse;
+
+use super::{Keyed, count};
+use crate::checks::Checked;
+use crate::contract::Contract;
+use crate::next::Next;
+use crate::table::{Column, plain};
+
+const READ_AGAIN: Next = Next::CommandWith("read the map again, then decide again", &["keyed", "scan"], "map");
+
+const SEE_NUMBER: Next = Next::CommandWith("see the number of its last commit", &["keyed", "show"], "map");
+
+impl Contract for Keyed {
+    const NEXT: &'static [(&'static str, Next)] = &[
+        ("SH-8001", Next::Command("list the maps, with their groups", &["keyed", "ls"])),
+        ("SH-8002", Next::CommandWith("use another key; see which are there", &["keyed", "scan"], "map")),
+        ("SH-8003", Next::CommandWith("split the count over several keys; see them", &["keyed", "scan"], "map")),
+        (
+            "SH-8004",
+            Next::CommandWith("send it in a commit with the next number; see the last one", &["keyed", "show"], "map"),
+        ),
+        ("SH-8005", SEE_NUMBER),
+        ("SH-8006", SEE_NUMBER),
+        ("SH-8007", Next::CommandWith("replay the source from its position", &["keyed", "positions"], "map")),
+        ("SH-8008", READ_AGAIN),
+        ("SH-8009", Next::CommandWith("read the positions again, then decide again", &["keyed", "positions"], "map")),
+        ("SH-8010", Next::CommandWith("send updates of its kind; see the map", &["keyed", "show"], "map")),
+        ("SH-8011", Next::CommandWith("use another name; see what this one holds", &["keyed", "show"], "map")),
+    ];
+
+    const EXPORTED: &'static [Column] = &[plain("MAPS", "counts.map"), plain("MAP KEYS", "counts.map_key")];
+
+    fn examine(house: &Statehouse) -> Option<Checked> {
+        Some(count::check(house))
+    }
+}
