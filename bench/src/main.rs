@@ -12,6 +12,7 @@
 //! - `runs-delivery`: from an append to the tail that has its event, at 5,000 appends a second.
 //! - `runs-speed`: durable appends to 1,000 runs at 1 to 256 callers.
 //! - `keyed-speed`: commits of 100 puts at 1, 4 and 16 operators of keyed state.
+//! - `keyed-checkpoint`: a checkpoint of 10,000,000 keys beside commits, one of changes, a restore and a replay.
 //! - `keyed-flat`: puts and gets among 1,000,000 and 20,000,000 keys.
 //! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
 //! - `http-batches`: claims and appends over HTTP, one and 64 in each request.
@@ -39,6 +40,7 @@ mod idle_followers;
 mod idle_polls;
 mod journal_append;
 mod journal_shards;
+mod keyed_checkpoint;
 mod keyed_flat;
 mod keyed_speed;
 mod new_user;
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         "runs-delivery" => runs_delivery::run(&arguments),
         "runs-speed" => runs_speed::run(&arguments),
         "keyed-speed" => keyed_speed::run(&arguments),
+        "keyed-checkpoint" => keyed_checkpoint::run(&arguments),
         "keyed-flat" => keyed_flat::run(&arguments),
         "growth" => bench::growth::run(&arguments),
         "claims" => bench::growth::run_claims(&arguments),

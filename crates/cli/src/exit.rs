@@ -49,6 +49,7 @@ const BY_CODE: &[(&str, Exit)] = &[
     ("SH-2005", Exit::Unavailable),
     ("SH-2020", Exit::Unavailable),
     ("SH-2021", Exit::Unavailable),
+    ("SH-2024", Exit::Unavailable),
     ("SH-3006", Exit::Conflict),
     ("SH-5003", Exit::Conflict),
     ("SH-5004", Exit::NotFound),

@@ -152,7 +152,7 @@ impl Error {
 
     /// Whether nothing with this name exists.
     pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self.code(), Some("SH-1031" | "SH-1013" | "SH-3002"))
+        matches!(self.code(), Some("SH-1031" | "SH-1013" | "SH-3002" | "SH-8001"))
     }
 }
 

@@ -3,6 +3,9 @@
 use std::ops::Deref;
 
 use contract::Value;
+use wire::keyed::checkpoints::{
+    CheckpointList, CheckpointTaken, ListCheckpoints, PartitionRestored, RestorePartition, TakeCheckpoint,
+};
 use wire::keyed::operators::{
     AcquirePartition, CommitPartition, ListOperators, ListPartitions, OperatorList, PartitionAcquired,
     PartitionCommitted, PartitionList, PartitionRead,
@@ -14,9 +17,9 @@ use wire::keyed::{
     MapUpdated, Positions, ReadPositions, ScanKeys, SealMap, SealedMap, ShownMap, UpdateMap, WriteKey,
 };
 use wire::routes::{
-    KEYED_ACQUIRE, KEYED_COMMIT, KEYED_KEY, KEYED_LIST, KEYED_PARTITIONS, KEYED_POSITIONS, KEYED_READ, KEYED_SCAN,
-    MAPS_COMMIT, MAPS_CREATE, MAPS_DELETE, MAPS_DELETE_KEY, MAPS_KEY, MAPS_LIST, MAPS_POSITIONS, MAPS_PUT_KEY,
-    MAPS_READ, MAPS_SCAN, MAPS_SEAL, MAPS_UPDATE, Route,
+    KEYED_ACQUIRE, KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_COMMIT, KEYED_KEY, KEYED_LIST, KEYED_PARTITIONS,
+    KEYED_POSITIONS, KEYED_READ, KEYED_RESTORE, KEYED_SCAN, MAPS_COMMIT, MAPS_CREATE, MAPS_DELETE, MAPS_DELETE_KEY,
+    MAPS_KEY, MAPS_LIST, MAPS_POSITIONS, MAPS_PUT_KEY, MAPS_READ, MAPS_SCAN, MAPS_SEAL, MAPS_UPDATE, Route,
 };
 use wire::values::UserJson;
 
@@ -174,6 +177,43 @@ impl Partition {
         Ok(OwnedPartition { partition: self.clone(), group, acquired })
     }
 
+    /// Its committed checkpoints, from the last to the first.
+    pub async fn checkpoints(&self, query: &ListCheckpoints) -> Result<CheckpointList, Error> {
+        self.call(KEYED_CHECKPOINTS).query(query).read().await
+    }
+
+    /// Takes the partition over from whoever owns it, and restores it from a checkpoint; with [`RestorePartition::wait`], waits for
+    /// that. If it goes on after the wait, [`PartitionRestored::restored`] is false, and [`read`](Self::read) says when it has ended.
+    ///
+    /// ```no_run
+    /// # async fn example(client: statehouse_client::Client) -> Result<(), statehouse_client::Error> {
+    /// use std::time::Duration;
+    ///
+    /// use statehouse_client::wire::keyed::checkpoints::{ListCheckpoints, RestorePartition, TakeCheckpoint};
+    /// use statehouse_client::wire::keyed::operators::AcquirePartition;
+    /// use statehouse_client::wire::values::DurationText;
+    /// let wait = Some(DurationText(Duration::from_secs(30)));
+    /// let owned = client.partition("wordcount", 3).acquire(&AcquirePartition::by("w1")).await?;
+    /// owned.checkpoint(&TakeCheckpoint { wait, ..TakeCheckpoint::default() }).await?;
+    /// let partition = client.partition("wordcount", 3);
+    /// let first = partition.checkpoints(&ListCheckpoints::default()).await?.checkpoints.pop();
+    /// let checkpoint = first.map(|info| info.number);
+    /// let (owned, restored) = partition.restore(&RestorePartition { checkpoint, wait, ..RestorePartition::by("w2") }).await?;
+    /// assert!(restored.restored && owned.epoch() == restored.epoch);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn restore(&self, restore: &RestorePartition) -> Result<(OwnedPartition, PartitionRestored), Error> {
+        let Self { client, operator, number } = self;
+        let call = client.clone().forced().call(KEYED_RESTORE, &[operator, number]).json(restore);
+        let restored: PartitionRestored = call.waiting(restore.wait.map(|wait| wait.0)).read().await?;
+        let group = client.owned(&restored.token)?;
+        let PartitionRestored { operator, partition, group: name, token, epoch, next, seal, .. } = restored.clone();
+        let next = next.unwrap_or_default();
+        let acquired = PartitionAcquired { operator, partition, group: name, token, epoch, next, seal };
+        Ok((OwnedPartition { partition: self.clone(), group, acquired }, restored))
+    }
+
     /// The partition as a whole, and who owns it.
     pub async fn read(&self) -> Result<PartitionRead, Error> {
         self.call(KEYED_READ).read().await
@@ -219,7 +259,7 @@ impl OwnedPartition {
         self.acquired.epoch
     }
 
-    /// The number of the next commit, when it was acquired.
+    /// The number of the next commit, when it was acquired; 0 of one that is still being restored.
     pub fn next(&self) -> u64 {
         self.acquired.next
     }
@@ -233,6 +273,13 @@ impl OwnedPartition {
     pub async fn commit(&self, commit: &CommitPartition) -> Result<PartitionCommitted, Error> {
         let Partition { operator, number, .. } = &self.partition;
         self.group.call(KEYED_COMMIT, &[operator, number]).json(commit).read().await
+    }
+
+    /// Takes a checkpoint, and with [`TakeCheckpoint::wait`] waits until it is committed. Commits go on meanwhile.
+    pub async fn checkpoint(&self, take: &TakeCheckpoint) -> Result<CheckpointTaken, Error> {
+        let Partition { operator, number, .. } = &self.partition;
+        let call = self.group.call(KEYED_CHECKPOINT, &[operator, number]).json(take);
+        call.waiting(take.wait.map(|wait| wait.0)).read().await
     }
 
     /// Gives the partition up: the next one can own it at once.

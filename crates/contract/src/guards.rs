@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
+use crate::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use crate::error::Rejection;
 use crate::limits::{GUARD_OPEN_NAMES_MAX, NAME_BYTES_MAX};
 use crate::names;
@@ -20,22 +21,29 @@ pub const OWNER_RECORD: &str = "_statehouse.owner";
 
 /// The attempt that owns a group, in one history of the store: after a restore the same number is another attempt.
 ///
-/// Its text is visible ASCII, so that it fits into a header: what else is in the group's name is escaped as in a URL.
+/// Its text is visible ASCII, so that it fits into a header: what else is in a name is escaped as in a URL. It names the space and
+/// the branch unless they are `default` and `main`.
 ///
 /// ```
 /// use statehouse_contract::guards::OwnerToken;
-/// let token = OwnerToken { group: "agents.7".into(), attempt: 3, history: 0xab };
+/// let token = OwnerToken::new("default", "main", "agents.7", 3, 0xab);
 /// assert_eq!(token.to_string(), "agents.7#3#h00000000000000ab");
 /// assert_eq!(OwnerToken::parse("agents.7#3#h00000000000000ab"), Some(token));
 /// for text in ["", "agents.7#3", "agents.7#3#hab", "agents.7#03#h00000000000000ab", "#3#h00000000000000ab"] {
 ///     assert_eq!(OwnerToken::parse(text), None, "{text}");
 /// }
-/// let odd = OwnerToken { group: "é #%".into(), attempt: 1, history: 1 };
-/// assert_eq!(odd.to_string(), "%C3%A9%20%23%25#1#h0000000000000001");
+/// let odd = OwnerToken::new("default", "try", "é #%", 1, 1);
+/// assert_eq!(odd.to_string(), "%C3%A9%20%23%25#1#h0000000000000001#default#try");
 /// assert_eq!(OwnerToken::parse(&odd.to_string()), Some(odd));
+/// assert_eq!(OwnerToken::parse("agents.7#3#h00000000000000ab#default#main"), None); // another spelling
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OwnerToken {
+    /// The space of the group.
+    pub space: String,
+    /// The branch of the group.
+    pub branch: String,
     /// The group.
     pub group: String,
     /// The attempt.
@@ -45,27 +53,50 @@ pub struct OwnerToken {
 }
 
 impl OwnerToken {
+    /// The attempt that owns a group of a branch.
+    pub fn new(space: &str, branch: &str, group: &str, attempt: u64, history: u64) -> Self {
+        let [space, branch, group] = [space, branch, group].map(str::to_owned);
+        Self { space, branch, group, attempt, history }
+    }
+
     /// Reads what a store issued; none if the text is anything else, or the same in another spelling.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('#');
         let (group, attempt, history) = (parts.next()?, parts.next()?, parts.next()?.strip_prefix('h')?);
         let (group, attempt) = (unescaped(group)?, attempt.parse().ok()?);
-        let token = Self { group, attempt, history: u64::from_str_radix(history, 16).ok()? };
+        let (space, branch) = match parts.next() {
+            None => (DEFAULT_SPACE.to_owned(), MAIN_BRANCH.to_owned()),
+            Some(space) => (unescaped(space)?, unescaped(parts.next()?)?),
+        };
+        let token = Self { space, branch, group, attempt, history: u64::from_str_radix(history, 16).ok()? };
         (!token.group.is_empty() && token.to_string() == text).then_some(token)
     }
 }
 
 impl fmt::Display for OwnerToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.group.bytes() {
-            match byte {
-                b'#' | b'%' => write!(formatter, "%{byte:02X}")?,
-                byte if byte.is_ascii_graphic() => formatter.write_char(byte.into())?,
-                byte => write!(formatter, "%{byte:02X}")?,
+        let Self { space, branch, group, attempt, history } = self;
+        write_escaped(group, formatter)?;
+        write!(formatter, "#{attempt}#h{history:016x}")?;
+        if (space.as_str(), branch.as_str()) != (DEFAULT_SPACE, MAIN_BRANCH) {
+            for name in [space, branch] {
+                formatter.write_char('#')?;
+                write_escaped(name, formatter)?;
             }
         }
-        write!(formatter, "#{}#h{:016x}", self.attempt, self.history)
+        Ok(())
     }
+}
+
+fn write_escaped(name: &str, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for byte in name.bytes() {
+        match byte {
+            b'#' | b'%' => write!(formatter, "%{byte:02X}")?,
+            byte if byte.is_ascii_graphic() => formatter.write_char(byte.into())?,
+            byte => write!(formatter, "%{byte:02X}")?,
+        }
+    }
+    Ok(())
 }
 
 fn unescaped(text: &str) -> Option<String> {

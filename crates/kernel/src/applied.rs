@@ -8,6 +8,11 @@ use session::{Halt, Stamp};
 use crate::entry::EntryPlace;
 
 const FORMAT: u8 = 2;
+/// With an epoch, which only stores have that were restored or imported.
+const FORMAT_WITH_EPOCH: u8 = 3;
+
+/// The bits of an attempt below its epoch.
+const EPOCH_SHIFT: u32 = 40;
 
 /// The last applied entry and command, their time, and the running hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub struct Applied {
     pub stamp: Stamp,
     /// A hash over all effects so far, in order.
     pub hash: u64,
+    /// How often the store went on in another history.
+    pub epoch: u64,
 }
 
 impl Applied {
@@ -34,11 +41,20 @@ impl Applied {
         EntryPlace { index: self.index, term: self.term, history: self.history, hash: self.entry_hash }
     }
 
+    /// The number above which attempts start: no earlier history has had a higher one.
+    pub fn attempts_above(&self) -> u64 {
+        self.epoch << EPOCH_SHIFT
+    }
+
     /// The row's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(65);
-        writer.u8(FORMAT).u64(self.index).u64(self.term).u64(self.history).u64(self.entry_hash).u64(self.commit);
+        let mut writer = Writer::with_capacity(73);
+        let format = if self.epoch > 0 { FORMAT_WITH_EPOCH } else { FORMAT };
+        writer.u8(format).u64(self.index).u64(self.term).u64(self.history).u64(self.entry_hash).u64(self.commit);
         writer.u64(self.stamp.wall_us).u64(self.stamp.cluster_us).u64(self.hash);
+        if self.epoch > 0 {
+            writer.u64(self.epoch);
+        }
         writer.finish()
     }
 
@@ -47,7 +63,7 @@ impl Applied {
         let read = || {
             let mut reader = Reader::new(bytes);
             let format = reader.u8()?;
-            if format != FORMAT {
+            if ![FORMAT, FORMAT_WITH_EPOCH].contains(&format) {
                 return Ok((format, Self::default()));
             }
             let applied = Self {
@@ -58,12 +74,14 @@ impl Applied {
                 commit: reader.u64()?,
                 stamp: Stamp { wall_us: reader.u64()?, cluster_us: reader.u64()? },
                 hash: reader.u64()?,
+                epoch: if format == FORMAT_WITH_EPOCH { reader.u64()? } else { 0 },
             };
             reader.end().map(|()| (format, applied))
         };
         let (format, applied) = read().map_err(|error| Halt::Undecodable { what: "the applied row", error })?;
-        if format != FORMAT {
-            return Err(Halt::Newer { what: "applied row format", found: format.into(), known: FORMAT.into() });
+        if ![FORMAT, FORMAT_WITH_EPOCH].contains(&format) {
+            let known = FORMAT_WITH_EPOCH.into();
+            return Err(Halt::Newer { what: "applied row format", found: format.into(), known });
         }
         Ok(applied)
     }
@@ -77,12 +95,16 @@ mod tests {
     #[test]
     fn golden_applied_row() {
         let stamp = Stamp { wall_us: 6, cluster_us: 7 };
-        let applied = Applied { index: 1, term: 2, history: 3, entry_hash: 4, commit: 5, stamp, hash: 8 };
+        let applied = Applied { index: 1, term: 2, history: 3, entry_hash: 4, commit: 5, stamp, hash: 8, epoch: 0 };
         let bytes = applied.encode();
         let numbers: Vec<u8> = (1..=8_u64).flat_map(u64::to_le_bytes).collect();
         assert_eq!(bytes, [&[2], numbers.as_slice()].concat());
         assert_eq!(Applied::decode(&bytes), Ok(applied));
         assert!(Applied::decode(&bytes[..bytes.len() - 1]).is_err(), "too short");
+        let with_epoch = Applied { epoch: 9, ..applied };
+        assert_eq!(with_epoch.encode(), [&[3], numbers.as_slice(), &9_u64.to_le_bytes()].concat());
+        assert_eq!(Applied::decode(&with_epoch.encode()), Ok(with_epoch));
+        assert_eq!((applied.attempts_above(), with_epoch.attempts_above()), (0, 9 << 40));
         let of_before = [&[1], &numbers[..40]].concat();
         assert!(Applied::decode(&of_before).is_err(), "the format before");
     }

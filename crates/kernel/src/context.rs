@@ -36,6 +36,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) from_its_own_group: bool,
     /// Lanes that the claims of the entry may still correct.
     pub(crate) corrections_left: &'entry mut usize,
+    /// The number above which attempts start.
+    pub(crate) attempts_above: u64,
 }
 
 impl Applying<'_> {

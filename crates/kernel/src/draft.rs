@@ -11,6 +11,7 @@ use kv::{Staging, View};
 use session::{Call, Halt, Pushes, Stamp};
 
 use crate::answer::OpOutcome;
+use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::command::{MACHINE, Transact};
 use crate::context::Applying;
@@ -67,6 +68,8 @@ impl Draft {
             stamp: *stamp,
             commit: NOT_COMMITTED,
         };
+        let applied = state.get(&keys.applied())?.map(|row| Applied::decode(&row)).transpose()?;
+        let attempts_above = applied.map_or(0, |applied| applied.attempts_above());
         let (mut pushes, hosted, mut corrections_left) = (Pushes::default(), Hosted::new(), 0);
         let mut applying = Applying {
             state,
@@ -85,6 +88,7 @@ impl Draft {
             delivers: false,
             from_its_own_group: false,
             corrections_left: &mut corrections_left,
+            attempts_above,
         };
         applying.savepoint();
         let done = try_transact(&mut applying, transact, 0);

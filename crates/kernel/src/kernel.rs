@@ -9,6 +9,7 @@ use kv::{Batch, Staging, View, Writer};
 use session::{ChangedSessions, Halt, SessionMachine, Stamp};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::LEVEL_OF_EPOCHS;
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::changes;
@@ -120,7 +121,11 @@ impl Kernel {
         // Replies are assembled here, so that each is allocated once, at its final size.
         let mut reply = Writer::new();
         let mut commit = before.commit;
-        self.machine.machine_mut().begin_entry();
+        // Attempts of an earlier history may be known to somebody who goes on.
+        let is_other_history = before.commit > 0 && before.history != history;
+        let had_epochs = self.catalogue().level >= LEVEL_OF_EPOCHS;
+        let mut after = Applied { epoch: before.epoch + u64::from(is_other_history && had_epochs), ..before };
+        self.machine.machine_mut().begin_entry(after.attempts_above());
         for command in commands {
             commit += 1;
             state.savepoint();
@@ -134,7 +139,10 @@ impl Kernel {
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         self.check_owned(&state, index);
         let hash = hash_effects(before.hash, index, &state);
-        self.applied = Applied { index, term, history, entry_hash, commit, stamp, hash };
+        if is_other_history && !had_epochs && self.catalogue().level >= LEVEL_OF_EPOCHS {
+            after.epoch += 1;
+        }
+        self.applied = Applied { index, term, history, entry_hash, commit, stamp, hash, ..after };
         assert!(stamp.wall_us > before.stamp.wall_us, "K4: {before:?} then {stamp:?}");
         state.put(self.keys().applied(), self.applied.encode());
         let next_due = self.machine.machine_mut().next_due(&state)?;

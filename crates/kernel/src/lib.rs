@@ -101,3 +101,6 @@ pub(crate) const LEVEL_OF_DEAD_LETTERS: u32 = 3;
 
 /// From this level on there is keyed state.
 pub(crate) const LEVEL_OF_KEYED: u32 = 3;
+
+/// From here on, attempts of another history start above those of the one before.
+pub(crate) const LEVEL_OF_EPOCHS: u32 = 3;

@@ -43,18 +43,22 @@ pub struct Contracts {
     pub(crate) expects_damage: bool,
     /// Lanes that the claims of the entry may still correct.
     corrections_left: usize,
+    /// The number above which attempts start.
+    attempts_above: u64,
 }
 
 impl Contracts {
     /// The machine with this catalogue, before an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
         let (folded, windows) = (Folded::default(), Windows::default());
-        Self { catalogue, keys, folded, windows, hosted, expects_damage: false, corrections_left: 0 }
+        let (expects_damage, corrections_left, attempts_above) = (false, 0, 0);
+        Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, attempts_above }
     }
 
     /// Begins with an entry, perhaps not for the first time.
-    pub(crate) fn begin_entry(&mut self) {
+    pub(crate) fn begin_entry(&mut self, attempts_above: u64) {
         self.corrections_left = claims::CORRECTIONS_MAX;
+        self.attempts_above = attempts_above;
     }
 
     pub(crate) fn applying<'entry>(
@@ -63,7 +67,7 @@ impl Contracts {
         call: &'entry Call<'entry>,
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left } = self;
+        let Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, attempts_above } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -82,6 +86,7 @@ impl Contracts {
             delivers: false,
             from_its_own_group: false,
             corrections_left,
+            attempts_above: *attempts_above,
         }
     }
 

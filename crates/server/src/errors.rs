@@ -70,6 +70,8 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-2021", "the disk is full", include_str!("../../../docs/errors/SH-2021.md")),
     ("SH-2022", "the server is starting", include_str!("../../../docs/errors/SH-2022.md")),
     ("SH-2023", "the thing is damaged", include_str!("../../../docs/errors/SH-2023.md")),
+    ("SH-2024", "the server has no place for checkpoints", include_str!("../../../docs/errors/SH-2024.md")),
+    ("SH-2025", "the place of checkpoints failed", include_str!("../../../docs/errors/SH-2025.md")),
     ("SH-3001", "invalid event", include_str!("../../../docs/errors/SH-3001.md")),
     ("SH-3002", "no such run", include_str!("../../../docs/errors/SH-3002.md")),
     ("SH-3003", "conflict on a run", include_str!("../../../docs/errors/SH-3003.md")),
@@ -95,6 +97,12 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("SH-8009", "conflict on a position", include_str!("../../../docs/errors/SH-8009.md")),
     ("SH-8010", "the map has the other policy", include_str!("../../../docs/errors/SH-8010.md")),
     ("SH-8011", "the map exists with the other policy", include_str!("../../../docs/errors/SH-8011.md")),
+    ("SH-8012", "the restore is over", include_str!("../../../docs/errors/SH-8012.md")),
+    ("SH-8013", "the restore is incomplete", include_str!("../../../docs/errors/SH-8013.md")),
+    ("SH-8014", "no such checkpoint was begun", include_str!("../../../docs/errors/SH-8014.md")),
+    ("SH-8015", "the checkpoint is damaged", include_str!("../../../docs/errors/SH-8015.md")),
+    ("SH-8016", "no committed checkpoint", include_str!("../../../docs/errors/SH-8016.md")),
+    ("SH-8017", "the checkpoint was given up", include_str!("../../../docs/errors/SH-8017.md")),
 ];
 
 /// Every code, in order.

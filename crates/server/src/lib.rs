@@ -62,6 +62,7 @@ use contract::Error;
 use statehouse::Statehouse;
 use tokio_util::sync::CancellationToken;
 
+pub use api::Checkpoints;
 use api::refusal::Refusal;
 pub use http::dispatch::router;
 use limits::ServerLimits;
@@ -84,6 +85,7 @@ pub struct Shared {
     stopping: CancellationToken,
     machines: api::machines::Machines,
     backups: backup::Backups,
+    checkpoints: api::ServerCheckpoints,
     limits: Arc<ServerLimits>,
     load: Arc<Load>,
     metrics: metrics::Metrics,
@@ -104,6 +106,7 @@ impl Server {
             stopping: CancellationToken::new(),
             machines: api::machines::Machines::default(),
             backups: backup::Backups::default(),
+            checkpoints: api::ServerCheckpoints::default(),
             load: Arc::new(Load::new(&limits)),
             limits: Arc::new(limits),
             metrics: metrics::Metrics::default(),
@@ -129,6 +132,12 @@ impl Server {
     /// The server, which also answers to these names.
     pub fn answering_to(mut self, hosts: gate::Hosts) -> Self {
         self.hosts = Arc::new(hosts);
+        self
+    }
+
+    /// The server, which takes and restores checkpoints of partitions there.
+    pub fn keeping_checkpoints(mut self, place: Checkpoints) -> Self {
+        self.checkpoints = api::ServerCheckpoints::at(place);
         self
     }
 

@@ -12,6 +12,9 @@ pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 /// How many bytes are read for that.
 pub(crate) const LINGER_BYTES_MAX: usize = 16 << 20;
 
+/// Checkpoints and restores of partitions at a time.
+pub const CHECKPOINTS_RUNNING_MAX: usize = 8;
+
 /// The limits that can be set when a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

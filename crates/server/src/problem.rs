@@ -139,6 +139,8 @@ impl From<Refusal> for Problem {
             Refusal::OtherHistory { member, meant, is } => {
                 Problem::other_history(member, &history_text(meant), &history_text(is))
             }
+            Refusal::NoCheckpoints => Problem::no_checkpoints(),
+            Refusal::CheckpointPlace { detail, is_write } => Problem::checkpoint_place(detail, is_write),
             Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
             Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
             Refusal::Internal(detail) => Problem::internal(detail),
@@ -311,6 +313,21 @@ impl Problem {
         );
         problem.add("retryable", true);
         problem.add("outcome", "not_applied");
+        problem
+    }
+
+    /// The server has no place for checkpoints.
+    pub(crate) fn no_checkpoints() -> Self {
+        let detail = "the server has no place for checkpoints; start it with the setting checkpoints: an absolute path, \
+                      or s3://bucket/prefix";
+        Self::not_begun(StatusCode::NOT_IMPLEMENTED, "SH-2024", detail.to_owned())
+    }
+
+    /// The place of the checkpoints refused or failed.
+    pub(crate) fn checkpoint_place(detail: String, is_write: bool) -> Self {
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2025", detail);
+        problem.add("retryable", true);
+        problem.add("outcome", if is_write { "unknown" } else { "not_applied" });
         problem
     }
 

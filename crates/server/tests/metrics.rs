@@ -4,15 +4,12 @@ mod moving;
 mod running;
 mod served;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use moving::{Moved, and, entries, moved, request, together};
 use served::{eventually, served};
 use statehouse::Options;
 use statehouse::records::{ClaimOptions, Put, RecordType};
-use statehouse::runs::{Projector, StoredEvent};
-use statehouse_server::metrics::list::{Kind, METRICS};
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("JSON")
@@ -342,59 +339,4 @@ fn a_request_that_waited_and_whose_client_has_gone_is_counted_as_cancelled() {
         eventually("it waits", || served.scrape()["statehouse_claimers_waiting"] == 1.0);
     }
     eventually("it is counted", || served.scrape().get(cancelled) == Some(&1.0));
-}
-
-#[test]
-fn every_metric_is_there_with_its_labels_and_both_formats_say_the_same() {
-    let served = served(&Options::default());
-    served.done("PUT", "/v1/cells/a", "1");
-    assert_eq!(served.send("PUT", "/v1/cells/a", &[("if-match", "\"9\"")], "2").status, 412);
-    served
-        .house
-        .runs()
-        .append(
-            "r",
-            &statehouse::runs::NewEvent::new(
-                "RunStarted",
-                "k",
-                "2026-02-11T10:00:00Z",
-                statehouse::Json::new("{}").expect("JSON"),
-            ),
-        )
-        .expect("append");
-    let nothing = |_: &str, _: Option<Vec<u8>>, _: &[StoredEvent]| Vec::new();
-    Projector::new(&served.house, "nothing", nothing).catch_up().expect("projected");
-    for name in ["jobs.1", "jobs.2"] {
-        served.house.records().put(name, [("n", 1)], Put::typed("task")).expect("put");
-    }
-    served.house.records().claim("jobs.1", &ClaimOptions::worker("w")).expect("claim");
-    let older = served.get("/metrics");
-    assert!(older.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{}", older.head);
-    let accept = [("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")];
-    let open = served.send("GET", "/metrics", &accept, "");
-    assert!(open.head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
-    assert!(open.body.ends_with("# EOF\n") && !older.body.contains("# EOF"));
-    let samples = served.scrape();
-    for metric in METRICS {
-        let stem = metric.name.strip_suffix("_total").unwrap_or(metric.name);
-        let kind = match metric.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
-        assert!(open.body.contains(&format!("# TYPE {stem} {kind}\n")), "{} as OpenMetrics", metric.name);
-        assert!(older.body.contains(&format!("# TYPE {} {kind}\n", metric.name)), "{} as text", metric.name);
-        assert!(older.body.contains(&format!("# HELP {} {}\n", metric.name, metric.help)), "{}", metric.name);
-        let name = if metric.kind == Kind::Histogram { format!("{}_count", metric.name) } else { metric.name.into() };
-        let found = samples.keys().find(|sample| sample.split('{').next() == Some(&name));
-        let found = found.unwrap_or_else(|| panic!("no sample of {name}"));
-        for label in metric.labels {
-            assert!(found.contains(&format!("{label}=\"")), "{found} has the label {label}");
-        }
-    }
-    let known: BTreeSet<_> = METRICS.iter().map(|metric| metric.name).collect();
-    for line in older.body.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
-        let name = line.split(' ').next().expect("a name");
-        assert!(known.contains(name), "{name} is in the list");
-    }
 }

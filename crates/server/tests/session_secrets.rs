@@ -145,6 +145,9 @@ fn request(running: &Running, route: &Route, session: &str, number: u64, secret:
     if ["maps.put_key", "maps.delete_key"].contains(&route.name) {
         request = request.query("version", 1);
     }
+    if ["letters.retry", "letters.drop"].contains(&route.name) {
+        request = request.query("group", "jobs.1");
+    }
     if route.numbered {
         request = request.header("Statehouse-Session", session);
     }

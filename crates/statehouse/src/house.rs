@@ -254,6 +254,16 @@ pub struct Space {
 }
 
 impl Space {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.scope.space
+    }
+
+    /// The name of the branch that this handle is on.
+    pub fn branch_name(&self) -> &str {
+        &self.scope.branch
+    }
+
     /// The same space at another branch. That it exists is checked when it is used.
     pub fn branch(&self, name: &str) -> Space {
         Space { scope: Scope { branch: name.into(), ..self.scope.clone() } }

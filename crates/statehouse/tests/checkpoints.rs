@@ -1,4 +1,4 @@
-//! Checkpoints of partitions, in a folder.
+//! Checkpoints of partitions (D5), in a folder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -196,6 +196,7 @@ fn several_partitions_are_taken_together_or_not_at_all() {
         partition.join_checkpoint(&to, begun.number(), &options).unwrap();
     }
     let error = begun.commit(Duration::from_millis(50), &options).unwrap_err();
+    assert_eq!(error.code(), Some("SH-8017"));
     assert!(error.to_string().contains("1 of its partitions had not written"), "{error}");
     // Whoever is late is told so.
     assert_eq!(owned[2].join_checkpoint(&to, 1, &options).unwrap_err().code(), Some("SH-8016"));

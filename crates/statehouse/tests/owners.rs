@@ -229,3 +229,32 @@ fn guards_are_there_after_a_restart_an_export_and_an_import() {
         assert_eq!(house.group("agents.7").cells().get("a").expect("get"), Some(1.into()));
     }
 }
+
+/// A worker of the store before may go on with its attempt; no attempt of the restored store has its number.
+#[test]
+fn attempts_of_a_restored_store_are_above_all_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let own = |house: &Statehouse| house.group("agents.7").forced().own(&ClaimOptions::worker("w")).unwrap().attempt();
+    let mut house = Statehouse::open(path("first")).unwrap();
+    assert_eq!((own(&house), own(&house)), (1, 2));
+    for epoch in 1..=2_u64 {
+        let mut file = Vec::new();
+        statehouse::backup::create(&house, &mut file, &mut |_| {}).unwrap();
+        drop(house);
+        let next = path(&format!("restored-{epoch}"));
+        statehouse::backup::restore(&next, &mut file.as_slice(), &mut |_| {}).unwrap();
+        house = Statehouse::open(&next).unwrap();
+        assert_eq!((own(&house), own(&house)), ((epoch << 40) + 1, (epoch << 40) + 2));
+        drop(house);
+        // Opening it again is no other history.
+        house = Statehouse::open(&next).unwrap();
+        assert_eq!(own(&house), (epoch << 40) + 3);
+    }
+    let mut lines = Vec::new();
+    export::write(&house, None, &mut lines, &mut |_| {}).unwrap();
+    let imported = path("imported");
+    import::read(&imported, &mut lines.as_slice(), &mut |_| {}).unwrap();
+    let house = Statehouse::open(&imported).unwrap();
+    assert_eq!(own(&house), (3 << 40) + 1);
+}

@@ -95,12 +95,12 @@ impl Route {
     /// Whether it writes in a group, so that its sender can show that it owns the group.
     pub fn is_fenced(&self) -> bool {
         let about_owners = self.subject() == GROUPS_OWN.subject() || *self == KEYED_ACQUIRE;
-        (self.numbered && !about_owners) || *self == SESSIONS_REQUEST
+        (self.numbered && !about_owners) || matches!(*self, SESSIONS_REQUEST | KEYED_CHECKPOINT)
     }
 
     /// Whether it can be forced: it writes in a group, or takes one from its owner.
     pub fn can_be_forced(&self) -> bool {
-        self.is_fenced() || matches!(*self, GROUPS_OWN | KEYED_ACQUIRE)
+        self.is_fenced() || matches!(*self, GROUPS_OWN | KEYED_ACQUIRE | KEYED_RESTORE)
     }
 
     /// Its subject: the part of its name before the dot.
@@ -319,6 +319,9 @@ routes! {
     KEYED_READ = Get Branch "/v1/keyed/{operator}/{partition}" "keyed.get";
     KEYED_ACQUIRE = Post Branch numbered "/v1/keyed/{operator}/{partition}/acquire" "keyed.acquire";
     KEYED_COMMIT = Post Branch numbered "/v1/keyed/{operator}/{partition}/commits" "keyed.commit";
+    KEYED_CHECKPOINTS = Get Branch "/v1/keyed/{operator}/{partition}/checkpoints" "keyed.checkpoints";
+    KEYED_CHECKPOINT = Post Branch "/v1/keyed/{operator}/{partition}/checkpoints" "keyed.checkpoint";
+    KEYED_RESTORE = Post Branch "/v1/keyed/{operator}/{partition}/restore" "keyed.restore";
     KEYED_SCAN = Get Branch "/v1/keyed/{operator}/{partition}/keys" "keyed.scan";
     KEYED_KEY = Get Branch "/v1/keyed/{operator}/{partition}/keys/{key}" "keyed.get_key";
     KEYED_POSITIONS = Get Branch "/v1/keyed/{operator}/{partition}/positions" "keyed.positions";

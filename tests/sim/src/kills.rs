@@ -6,6 +6,7 @@
 //! When a process dies is drawn from the seed, but what it was doing then is up to the machine.
 
 mod cells;
+mod checkpoints;
 mod child;
 mod projector;
 mod pushes;
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 use testkit::random::Random;
 
 pub(crate) use cells::{child as cells_child, run as run_cells};
+pub(crate) use checkpoints::{child as checkpoints_child, run as run_checkpoints};
 pub(crate) use projector::{child as projector_child, run as run_projector};
 pub(crate) use pushes::{child as pushes_child, run as run_pushes};
 pub(crate) use server::run as run_server;

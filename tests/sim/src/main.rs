@@ -4,6 +4,7 @@
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
 mod backups;
+mod checkpoint_damage;
 mod directories;
 mod edge;
 mod entry_log;
@@ -65,6 +66,9 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
+        "keyed-checkpoint-damage" => checkpoint_damage::run(&arguments),
+        "keyed-checkpoint-kills" => kills::run_checkpoints(&arguments),
+        "keyed-checkpoint-kills-child" => return kills::checkpoints_child(&arguments),
         "keyed-exactly-once" => exactly_once::run(&arguments),
         "keyed-model" => model::keyed::run(&arguments),
         "keyed-zombies" => zombies::run(&arguments),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use client::ClientOptions;
 use testkit::arguments::Arguments;
@@ -12,11 +13,13 @@ use testkit::http::{Client, Request, block_on};
 use testkit::report::Report;
 use testkit::server_process::{Launch, binary};
 
+use wire::keyed::checkpoints::TakeCheckpoint;
+use wire::keyed::operators::{AcquirePartition, CommitPartition};
 use wire::records::PutRecord;
 use wire::records::claims::Claim;
 use wire::runs::{AppendEvents, NewEvents};
 use wire::sessions::OpenSession;
-use wire::values::{JsonText, Members, UserJson};
+use wire::values::{DurationText, JsonText, Members, UserJson};
 
 use crate::tools;
 
@@ -32,6 +35,10 @@ async fn work(client: &client::Client) -> Result<(), client::Error> {
     let position = Members(vec![("cursor".to_owned(), UserJson(1.into()))]);
     client.records().put("projectors.sums", &PutRecord::of(position), None).await?;
     client.sessions().open(&OpenSession::default()).await?;
+    let owned = client.partition("words", 0).acquire(&AcquirePartition::by("w")).await?;
+    owned.commit(&CommitPartition::numbered(owned.next())).await?;
+    let wait = Some(DurationText(Duration::from_secs(30)));
+    owned.checkpoint(&TakeCheckpoint { wait, ..TakeCheckpoint::default() }).await?;
     let import = AppendEvents { run_type: Some("import".to_owned()), ..AppendEvents::default() };
     let started = NewEvents::One(JsonText(
         r#"{"eventType":"RunStarted","idempotencyKey":"k","emittedAt":"2026-02-11T10:00:00Z","eventData":{}}"#
@@ -76,7 +83,8 @@ fn check(report: &mut Report) -> Result<(), String> {
     let both = tested(" fires") && tested(" is quiet");
     report.add("metrics", format!("{} rules tested", 2 * alerts.len()), "each fires and is quiet", both);
 
-    let server = Launch::dev(binary()).start()?;
+    let folder_of_checkpoints = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let server = Launch::dev(binary()).environment("STATEHOUSE_CHECKPOINTS", folder_of_checkpoints.path()).start()?;
     let client = Client::to(server.address());
     block_on(work(&client.typed(ClientOptions::default()))).map_err(|error| error.to_string())?;
     client.send(stale()).map_err(|error| error.to_string())?;

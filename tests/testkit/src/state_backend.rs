@@ -1,7 +1,7 @@
 //! The suite of the contract of state backends, `contract::VersionedStateBackend`: call [`suite`] with a function that creates an
 //! empty backend, and [`moves_between`] with backends of two kinds.
 //!
-//! [`damage`]: snapshots that are not what was written. [`random_run`]: thousands of updates beside a naive model.
+//! `damage`: snapshots that are not what was written. `random_run`: thousands of updates beside a naive model.
 
 mod damage;
 mod random_run;

@@ -53,6 +53,7 @@ const LIFE: &str = "crates/kernel/src/runs/life.rs";
 const WRITE: &str = "crates/kernel/src/records/write.rs";
 const UPDATE: &str = "crates/kernel/src/keyed/update.rs";
 const COMMIT: &str = "crates/kernel/src/keyed/commit.rs";
+const RESTORE: &str = "crates/kernel/src/keyed/restore.rs";
 const ORDERED: &str = "crates/kernel/src/keyed/ordered.rs";
 const SESSIONS: &str = "crates/session/src/sessions.rs";
 
@@ -171,8 +172,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-refused-message-leaves-half",
         "crates/kernel/src/outbox/deliver.rs",
-        "    if refused {\n",
-        "    if refused && transact.ops.len() < 2 {\n",
+        "            applying.undo();\n            kept_or_dropped(",
+        "            if transact.ops.len() < 2 {\n                applying.undo();\n            }\n            kept_or_dropped(",
     ),
     of(
         "breaks.a-fork-knows-later-keys",
@@ -268,7 +269,7 @@ pub(super) const BREAKS: &[Part] = &[
     of_keyed(
         "breaks.a-forgotten-key-was-never-changed",
         "crates/kernel/src/keyed/sweep.rs",
-        "        content.forgotten = content.forgotten.max(Entry::decode(&row)?.commit);\n",
+        "        content.forgotten = content.forgotten.max(content.changed_at(&Entry::decode(&row)?));\n",
         "        Entry::decode(&row)?;\n",
     ),
     of_keyed(
@@ -276,6 +277,30 @@ pub(super) const BREAKS: &[Part] = &[
         "crates/kernel/src/keyed/changed_map.rs",
         "let next = head.last_content.checked_add(1);",
         "let next = head.last_content.checked_add(0);",
+    ),
+    of_keyed(
+        "breaks.a-restored-key-was-never-changed",
+        RESTORE,
+        "changed.head.content = Content { since: commit, forgotten: commit, ..built };",
+        "changed.head.content = Content { forgotten: commit, ..built };",
+    ),
+    of_keyed(
+        "breaks.a-restore-that-is-incomplete-ends",
+        RESTORE,
+        "    if found != *counts || has_answer",
+        "    if found.keys != counts.keys || has_answer",
+    ),
+    of_keyed(
+        "breaks.what-was-put-aside-stays",
+        RESTORE,
+        "    changed.head.unused.push(building.content.number);\n",
+        "    let _ = building;\n",
+    ),
+    of_keyed(
+        "breaks.a-removed-key-is-not-noted",
+        "crates/kernel/src/keyed/noting.rs",
+        "    if applying.state.get(&row)?.is_none() {\n        noting.count += 1;",
+        "    if applying.state.get(&row)?.is_none() && noting.count % 7 < 6 {\n        noting.count += 1;",
     ),
     of_keyed(
         "breaks.an-owner-that-was-replaced-may-write",

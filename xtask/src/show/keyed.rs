@@ -36,6 +36,26 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "exactly-once",
+            shows: "a word count by event time while operators are killed and moved and the server is killed: every count and every file is right",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-exactly-once --events 5000000 --kills 200 --moves 50",
+                small: "keyed-exactly-once --events 100000 --kills 5 --moves 3",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "zombies",
+            shows: "owners of partitions that go on after they were replaced: every kind of write is refused and changes nothing",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-zombies --attempts 10000",
+                small: "keyed-zombies --attempts 500",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "speed",
             shows: "commits of 100 puts at 1, 4 and 16 operators, beside the bare journal and the bare map with the same bytes",
             work: Work::Programs(&[Program { cargo: BENCH, full: "keyed-speed", small: "keyed-speed --small" }]),
@@ -46,6 +66,42 @@ pub(super) const TOPIC: Topic = Topic {
             shows: "puts and gets among 1,000,000 keys of a partition, and among 20,000,000: the same cost, the same memory",
             work: Work::Programs(&[Program { cargo: BENCH, full: "keyed-flat", small: "keyed-flat --small" }]),
             judge: Judge::Speed,
+        },
+        Item {
+            name: "checkpoints",
+            shows: "a checkpoint of 10,000,000 keys beside commits, one of what has changed, a restore and a replay",
+            work: Work::Programs(&[Program {
+                cargo: BENCH,
+                full: "keyed-checkpoint",
+                small: "keyed-checkpoint --small",
+            }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "checkpoint-damage",
+            shows: "torn and flipped checkpoints are refused by name, and the partition stays as it is",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-checkpoint-damage --times 500",
+                small: "keyed-checkpoint-damage --times 50",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "checkpoint-kills",
+            shows: "an operator is killed while it commits and takes checkpoints: the last committed one restores",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-checkpoint-kills --times 100",
+                small: "keyed-checkpoint-kills --times 10",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "objects",
+            shows: "a bucket of a real S3 server answers as a folder does, with lost answers and killed writers",
+            work: Work::Programs(&[Program { cargo: SIM, full: "objects-s3", small: "objects-s3 --mib 16" }]),
+            judge: Judge::Correctness,
         },
         Item {
             name: "waiters",

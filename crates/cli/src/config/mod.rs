@@ -121,6 +121,11 @@ impl Effective {
         (!text.is_empty()).then(|| PathBuf::from(text))
     }
 
+    /// Where checkpoints lie, if that is set.
+    pub(crate) fn checkpoints(&self) -> Option<&str> {
+        Some(self.text("checkpoints")).filter(|text| !text.is_empty())
+    }
+
     /// Memory of the whole process in bytes, if set.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         parse_bytes(self.text("memory"))

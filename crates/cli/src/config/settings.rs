@@ -22,7 +22,7 @@ pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
 pub(crate) enum Kind {
     /// An address with a port.
     Address,
-    /// Text: a directory.
+    /// Text: a directory, or a bucket.
     Text,
     /// What to log: a level, or a filter.
     Log,
@@ -59,6 +59,12 @@ const fn setting(key: &'static str, kind: Kind, default: &'static str, about: &'
 /// All settings, in the order they are printed.
 pub(crate) const SETTINGS: &[Setting] = &[
     setting("data", Kind::Text, "", "The data directory, created if missing."),
+    setting(
+        "checkpoints",
+        Kind::Text,
+        "",
+        "Where checkpoints of partitions lie: an absolute path, or s3://bucket/prefix; without it, none are taken or restored.",
+    ),
     setting(
         "memory",
         Kind::Bytes,

@@ -28,6 +28,18 @@ impl Contract for Keyed {
         ("SH-8009", Next::CommandWith("read the positions again, then decide again", &["keyed", "positions"], "map")),
         ("SH-8010", Next::CommandWith("send updates of its kind; see the map", &["keyed", "show"], "map")),
         ("SH-8011", Next::CommandWith("use another name; see what this one holds", &["keyed", "show"], "map")),
+        ("SH-8012", Next::CommandWith("see who owns it now, then restore it again", &["why", "operator"], "map")),
+        (
+            "SH-8013",
+            Next::Say("restore it again; if that is refused too, restore an earlier checkpoint with --checkpoint"),
+        ),
+        ("SH-8014", Next::Say("go on: the next checkpoint has everything")),
+        (
+            "SH-8015",
+            Next::Say("restore an earlier checkpoint with --checkpoint; `statehouse keyed checkpoints` lists them"),
+        ),
+        ("SH-8016", Next::Say("take one first, or name one that `statehouse keyed checkpoints` lists")),
+        ("SH-8017", Next::Say("see which owners did not join, then begin another one with more time")),
     ];
 
     const EXPORTED: &'static [Column] = &[plain("MAPS", "counts.map"), plain("MAP KEYS", "counts.map_key")];

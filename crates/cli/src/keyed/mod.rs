@@ -1,10 +1,12 @@
 //! `keyed`: maps from keys to values whose updates count once, and operators, which own them in partitions.
 //!
-//! - `write`: the verbs that write a key. `operator`: the verbs of operators and their partitions.
+//! - `write`: the verbs that write a key. `operator`: the verbs of operators and their partitions. `checkpoints`: those of
+//!   checkpoints.
 //! - `why`: who owns the partitions of an operator. `count` checks the maps of a directory, `bench` is a load, `contract` is for
 //!   commands across the contracts.
 
 mod bench;
+mod checkpoints;
 mod contract;
 mod count;
 mod operator;
@@ -178,6 +180,8 @@ enum Verb {
     Write(write::Verb),
     #[command(flatten)]
     Operator(operator::Verb),
+    #[command(flatten)]
+    Checkpoints(checkpoints::Verb),
 }
 
 /// The name of a map or an operator. An empty one would be another path of the API.
@@ -318,6 +322,7 @@ impl Verb {
             }
             Verb::Write(verb) => verb.run(connection, output).await,
             Verb::Operator(verb) => verb.run(connection, output).await,
+            Verb::Checkpoints(verb) => verb.run(connection, output).await,
         }
     }
 }

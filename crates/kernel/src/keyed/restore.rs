@@ -1,7 +1,7 @@
 //! Restoring a map: what it will hold is put aside in steps, and takes the place of what it holds in one.
 //!
-//! Touches: rows of the content that is being built, and the map's head. Keeps: D1 and D2 (a restored map has as many keys as it
-//! was said to have, and the answer of its last commit), and that whoever has looked at a key before must look again. Never:
+//! Touches: rows of the content that is being built, and the map's head. Keeps: D4 (it is complete, or nothing changes), and that
+//! whoever has looked at a key before must look again. Never:
 //! touches what the map holds, before the last step.
 
 use contract::keyed::{InputPosition, LogicalTime, Policy, shown_key};

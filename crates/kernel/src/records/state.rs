@@ -68,7 +68,7 @@ pub(crate) fn wrong_state(
 
 /// Begins the next attempt. The state is set by the caller.
 pub(crate) fn hold(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declared, lease_us: Option<u64>) {
-    row.numbers.attempt += 1;
+    row.numbers.attempt = row.numbers.attempt.max(applying.attempts_above) + 1;
     row.numbers.ready_us = 0;
     row.numbers.waiting = false;
     row.numbers.holder_session = applying.call.session.unwrap_or_default();

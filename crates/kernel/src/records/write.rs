@@ -1,7 +1,7 @@
 //! The one place where a record's row is written, with every row that follows from it: its name in the index of names, its
 //! place in the schedule, its declared indexes, its large fields, counts and the change feed.
 //!
-//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one), R3 (a record never leaves a terminal
+//! Keeps: R1 (versions rise by one with every write), R2 (attempts rise by one, or above those of earlier histories), R3 (a record never leaves a terminal
 //! state), R5 (every index matches the record) and K8 (an existing record of a named group is in the index of names).
 
 use contract::records::types::{ReadyOrder, StateKind};
@@ -109,7 +109,8 @@ pub(crate) fn store(
     let version = after.numbers.version;
     assert!(version == before.numbers.version + 1, "R1: {before:?} then {after:?}");
     let attempts = after.numbers.attempt - before.numbers.attempt;
-    assert!(attempts <= 1, "R2: {before:?} then {after:?}");
+    let is_next = attempts <= 1 || after.numbers.attempt == applying.attempts_above + 1;
+    assert!(is_next, "R2: {before:?} then {after:?}");
     if let Some(declared) = applying.declared(record, before) {
         let finished = !before.numbers.deleted && declared.kind(before.numbers.state) == StateKind::Terminal;
         let left = finished && !after.numbers.deleted && after.numbers.state != before.numbers.state;

@@ -25,12 +25,15 @@ pub(crate) mod state;
 pub(crate) mod transactions;
 
 use serde_json::Value as JsonValue;
+pub use statehouse::keyed::Checkpoints;
 use statehouse::{Commit, Done as StoredDone, Overview};
 use wire::contracts::{Done, Guard, Operation};
 use wire::operations::ContractVersions;
 use wire::transactions::WrittenOperation;
 
 use crate::http::entry::Entry;
+pub(crate) use keyed::ServerCheckpoints;
+
 use call::{Answered, Call, RawBytes, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero};
 use refusal::Refusal;
 use scope::RequestScope;

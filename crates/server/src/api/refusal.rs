@@ -15,6 +15,10 @@ pub(crate) enum Refusal {
     HistoryGone { cell: String, oldest: u64 },
     /// What the request shows is of another history of the store.
     OtherHistory { member: &'static str, meant: u64, is: u64 },
+    /// The server was started without a place for checkpoints.
+    NoCheckpoints,
+    /// The place of the checkpoints refused or failed, and says why. `is_write` says whether something may have been done.
+    CheckpointPlace { detail: String, is_write: bool },
     /// The request contradicts itself.
     Invalid { member: Option<&'static str>, detail: String },
     /// A bug in the server.

@@ -11,6 +11,9 @@ use super::refusal::Refusal;
 /// The header by which a request shows that its sender owns the group.
 pub(crate) const OWNER: &str = "Statehouse-Owner";
 
+/// The header of a request that is written without the fences that a guard requires, or takes a group from its owner.
+pub(crate) const FORCE: &str = "Statehouse-Force";
+
 /// The scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestScope {
@@ -71,7 +74,7 @@ impl RequestScope {
             (None, None) => None,
             (Some(group), None) => Some(allowed.group(group)),
             (group, Some(owner)) => {
-                let attempt = owner.attempt_in(house, group.as_deref())?;
+                let attempt = owner.attempt_in(house, &space, group.as_deref())?;
                 group.as_ref().map(|group| Group::clone(&allowed.group(group).owned(attempt)))
             }
         };
@@ -87,14 +90,20 @@ impl RequestScope {
 }
 
 impl ShownToken {
-    /// The attempt by which it owns a group. The token of another group, or of another history, proves nothing here.
-    pub(crate) fn attempt_in(&self, house: &Statehouse, group: Option<&str>) -> Result<u64, Refusal> {
+    /// The attempt by which it owns a group. The token of another group, place or history proves nothing here.
+    pub(crate) fn attempt_in(&self, house: &Statehouse, place: &Space, group: Option<&str>) -> Result<u64, Refusal> {
         let Self { token, member } = self;
         let (owned, attempt, history) = (token.group.as_str(), token.attempt, token.history);
         if Some(owned) != group {
             let named =
                 group.map_or_else(|| "names no group".to_owned(), |group| format!("is for the group {group:?}"));
             let detail = format!("{member} is a token of the group {owned:?}, but the request {named}");
+            return Err(Refusal::invalid(member, detail));
+        }
+        let (meant, is) = ((token.space.as_str(), token.branch.as_str()), (place.name(), place.branch_name()));
+        if meant != is {
+            let words = |(space, branch): (&str, &str)| format!("branch {branch:?} of space {space:?}");
+            let detail = format!("{member} is a token for {}, but the request is for {}", words(meant), words(is));
             return Err(Refusal::invalid(member, detail));
         }
         match history == house.id() {
@@ -111,6 +120,11 @@ impl Handles {
             Some(group) => in_group(group),
             None => in_space(&self.allowed),
         }
+    }
+
+    /// The space, for what this request may do.
+    pub(crate) fn allowed(&self) -> &Space {
+        &self.allowed
     }
 
     /// Whether the answer was stored by an earlier sending of the request.

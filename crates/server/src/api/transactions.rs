@@ -140,7 +140,11 @@ impl<'space> CommitBuilder<'space> {
                 }
                 if let Some(token) = of.owner {
                     let shown = ShownToken { token, member: "owner" };
-                    group = Group::clone(&group.owned(shown.attempt_in(&self.server.house, Some(&of.group))?));
+                    group = Group::clone(&group.owned(shown.attempt_in(
+                        &self.server.house,
+                        self.space,
+                        Some(&of.group),
+                    )?));
                 }
                 let mut sent = CommitBuilder::new(self.server, self.space, group, self.depth + 1)?;
                 sent.add(of.guards, of.fence, of.operations)?;

@@ -18,14 +18,11 @@ use wire::values::SessionId;
 use wire::{DecodeError, Reason};
 
 use super::entry::{Asked, Entry, Honours};
-use crate::api::scope::{InSession, OWNER, RequestScope, ShownToken};
+use crate::api::scope::{FORCE, InSession, OWNER, RequestScope, ShownToken};
 use crate::problem::Problem;
 
 /// The header that shows the secret of a session.
 const SECRET: &str = "Statehouse-Session-Secret";
-
-/// The header of a request that is written without the fences that a guard requires.
-pub(crate) const FORCE: &str = "Statehouse-Force";
 
 /// Our own request headers.
 const OURS: &[&str] = &[

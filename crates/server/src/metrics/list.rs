@@ -102,6 +102,8 @@ metrics! {
     RUNS_VERIFIED = counter("statehouse_runs_verified_total", &[], "Runs whose projections were compared with their events.");
     RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
     UPDATES_NOT_APPLIED = counter("statehouse_keyed_updates_not_applied_total", &["outcome"], "Updates of keyed state that changed nothing: duplicate, stale, or version_conflict.");
+    CHECKPOINTS = counter("statehouse_checkpoints_total", &["result"], "Checkpoints of partitions taken by this server: committed or failed.");
+    CHECKPOINT_AGE = gauge("statehouse_checkpoint_oldest_seconds", &[], "Time since the last checkpoint of the partition where that is longest, among those that this server has checkpointed since it started.");
     IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");
 
     SESSIONS = gauge("statehouse_sessions", &["state"], "Live sessions.");

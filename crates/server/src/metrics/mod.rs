@@ -88,10 +88,20 @@ fn gather(server: &Server) -> Scrape {
     let backups = server.house.backup_times();
     scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
     scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
+    checkpoints(server, &mut scrape);
     limits(server, &mut scrape);
     store::write(&server.metrics, &server.house, &mut scrape);
     process::write(&mut scrape);
     scrape
+}
+
+fn checkpoints(server: &Server, scrape: &mut Scrape) {
+    for (result, count) in server.checkpoints.ended() {
+        scrape.whole(&list::CHECKPOINTS, &[result], count);
+    }
+    if let Some(oldest) = server.checkpoints.oldest(&server.house) {
+        scrape.real(&list::CHECKPOINT_AGE, &[], wall_now().duration_since(oldest).unwrap_or_default().as_secs_f64());
+    }
 }
 
 /// The use of the server's limits.

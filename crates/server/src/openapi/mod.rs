@@ -20,9 +20,9 @@ use wire::schema::{Described, Schemas};
 use crate::Server;
 use crate::api::call::Call;
 use crate::api::refusal::Refusal;
+use crate::api::scope::FORCE;
 use crate::api::scope::OWNER;
 use crate::http::entry::{Access, Entry, Honours};
-use crate::http::head::FORCE;
 use crate::http::table;
 
 /// Built once: it is the same for every server of a release.

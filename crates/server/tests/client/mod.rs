@@ -53,6 +53,10 @@ impl Answer {
 pub struct Client(testkit::http::Client);
 
 impl Client {
+    pub fn of(client: testkit::http::Client) -> Self {
+        Self(client)
+    }
+
     /// Sends a request with headers and a body, as text, and reads the answer.
     pub fn send(&self, method: &'static str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let response = self.0.send(request(method, path, headers, body)).expect("an answer");

@@ -21,8 +21,13 @@ pub struct Served {
 }
 
 pub fn served(options: &Options) -> Served {
+    served_by(options, |server| server)
+}
+
+/// The same, with more of what a server can have.
+pub fn served_by(options: &Options, with: impl FnOnce(Server) -> Server) -> Served {
     let budget = Budget { bytes: 256 << 20, source: Source::Said };
-    let running = Running::start_in_memory(options, move |house| Server::new(house).with_budget(budget));
+    let running = Running::start_in_memory(options, move |house| with(Server::new(house).with_budget(budget)));
     Served { address: running.address, house: running.house.clone(), client: running.client(), _running: running }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn header(release: &str, space: Option<&str>, applied: &Applied, cata
         .text_if("space", space)
         .number("commit", applied.commit)
         .number("applied_index", applied.index)
+        .number_unless_zero("epoch", applied.epoch)
         .number("wall_us", applied.stamp.wall_us)
         .number("cluster_us", applied.stamp.cluster_us)
         .number("revision", numbers.revision)

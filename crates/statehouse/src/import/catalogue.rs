@@ -34,6 +34,7 @@ impl Header {
             applied: Applied {
                 index: line.number("applied_index")?,
                 commit: line.number("commit")?,
+                epoch: line.number_or_zero("epoch")?,
                 stamp,
                 ..Applied::default()
             },

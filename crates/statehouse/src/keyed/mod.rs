@@ -26,7 +26,8 @@ use node::error::unexpected_answer;
 use node::pending::Pending;
 
 pub use checkpoints::{
-    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, JointCheckpoint,
+    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, FoundCheckpoint,
+    JointCheckpoint, StartedCheckpoint,
 };
 pub use commit::KeyedDone;
 pub use contract::keyed::{

@@ -202,6 +202,12 @@ impl Partition {
         Ok(owned)
     }
 
+    /// The partition as nobody owns it: its writes carry no fence, so a guarded partition refuses them unless the handle is
+    /// [forced](crate::Space::forced).
+    pub(super) fn unowned(&self) -> OwnedPartition {
+        OwnedPartition { partition: self.clone(), group: self.group().unowned(), next: 1 }
+    }
+
     /// Guards the operator's groups, if no guard covers this one yet. [`acquire`](Self::acquire) does that too.
     pub fn guard(&self) -> Result<(), Error> {
         check_operator(&self.operator.name)?;
@@ -240,6 +246,11 @@ impl Partition {
     pub fn summary(&self) -> Result<Option<MapSummary>, Error> {
         self.group().maps().summary(&self.operator.name)
     }
+
+    /// Whether a restore is putting aside what the partition will hold.
+    pub fn is_restoring(&self) -> Result<bool, Error> {
+        self.group().maps().is_restoring(&self.operator.name)
+    }
 }
 
 /// A partition that this handle owns, until it is released or lost. Every write carries its fence.
@@ -269,6 +280,15 @@ impl OwnedPartition {
     /// learn whether it was lost.
     pub fn owned_group(&self) -> &OwnedGroup {
         &self.group
+    }
+
+    /// The same partition by the same attempt, for another thread.
+    pub(super) fn again(&self) -> OwnedPartition {
+        let group = match self.epoch() {
+            0 => self.group.unowned(),
+            attempt => self.group.owned(attempt),
+        };
+        OwnedPartition { partition: self.partition.clone(), group, next: self.next }
     }
 
     /// Begins a commit.

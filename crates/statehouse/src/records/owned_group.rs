@@ -68,11 +68,11 @@ impl OwnedGroup {
         self.attempt
     }
 
-    /// Group, attempt and history of the store as one text, by which other processes own the group too: over HTTP it is sent
+    /// Group, attempt, history of the store, space and branch as one text, by which other processes own the group too: over HTTP it is sent
     /// as `Statehouse-Owner`.
     pub fn token(&self) -> String {
-        let history = self.group.scope.shard.id();
-        OwnerToken { group: self.group.name.to_string(), attempt: self.attempt, history }.to_string()
+        let scope = &self.group.scope;
+        OwnerToken::new(&scope.space, &scope.branch, &self.group.name, self.attempt, scope.shard.id()).to_string()
     }
 
     /// Whether another owns the group now, or nobody does.
@@ -202,6 +202,11 @@ impl Group {
         let authority = Authority { owner: Some((self.name.clone(), attempt)), force: self.scope.authority.force };
         let group = Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() };
         OwnedGroup { group, attempt }
+    }
+
+    /// The group as nobody owns it: what is written carries no fence, and is for whoever this handle belongs to.
+    pub(crate) fn unowned(&self) -> OwnedGroup {
+        OwnedGroup { group: self.clone(), attempt: 0 }
     }
 
     /// The prefix and the guard that decide about this group, if it is guarded.

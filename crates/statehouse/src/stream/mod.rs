@@ -1,7 +1,7 @@
 //! Stream processing on keyed state: what a processor needs between its source and its sinks.
 //!
 //! - [`node`]: [`StatefulNode`], which applies an update of a key once for each logical time.
-//! - [`output_id`]: names of outputs that are the same in every replay, by which a sink drops what it has.
+//! - [`output_id()`]: names of outputs that are the same in every replay, by which a sink drops what it has.
 //! - [`Windows`], [`Watermarks`]: event-time windows, which of them are over, and which events are late.
 //! - [`sinks`]: where outputs go, such that a replay leaves them as they are.
 //!

@@ -151,8 +151,7 @@ mod tests {
 
     #[test]
     fn a_restored_one_goes_on_as_the_one_before() {
-        let events: Vec<_> =
-            (0..200_i64).map(|n| (["a", "b"][n.unsigned_abs() as usize % 2], (n * 37) % 90 + n)).collect();
+        let events: Vec<_> = (0..200_i64).map(|n| (if n % 2 == 0 { "a" } else { "b" }, (n * 37) % 90 + n)).collect();
         let mut whole = Watermarks::new(["a", "b"], 20);
         let arrivals: Vec<_> = events.iter().map(|(input, time)| whole.observe(input, *time)).collect();
         assert!(arrivals.contains(&Arrival::Late) && arrivals.contains(&Arrival::InTime));

@@ -11,6 +11,7 @@ use statehouse::sessions::{
 
 use super::copies::copied_at_rest;
 use super::furnished::{Sayings, event, furnish};
+use super::keyed;
 
 /// Of each kind of thing, so that kinds have blocks of their own.
 pub(super) const THINGS: u32 = 120;
@@ -89,6 +90,7 @@ pub(super) fn filled(path: &Path, to: &Path) -> Vec<u64> {
         }
         house.group("topics").commit().publish("topic", vec![1; 40]).run().expect("sent");
     }
+    keyed::fill(&house, &to.with_extension("checkpoints"));
     let sessions = (0..THINGS / 2).map(|number| {
         let long = SessionOptions::default().timeout(Duration::from_secs(3_600));
         let session = house.sessions().open_with(long).expect("a session");

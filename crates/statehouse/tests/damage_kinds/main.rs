@@ -10,6 +10,7 @@ mod filled;
 mod furnished;
 #[path = "../held/mod.rs"]
 mod held;
+mod keyed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -66,6 +67,7 @@ fn answers(house: &Statehouse) -> BTreeMap<String, String> {
     ask("list of runs".into(), words(house.runs().list(&RunList::default())));
     ask("messages".into(), words(house.waiting_messages(1_000)));
     ask("spaces".into(), words(house.spaces()));
+    keyed::ask(house, &mut |question, answer| drop(ask(question, words(answer))));
     answers
 }
 
@@ -75,6 +77,7 @@ fn concerns(kinds: &BTreeSet<String>, what: &[&str]) -> bool {
 }
 
 const OF_RECORDS: [&str; 7] = ["record", "schedule", "messages", "queues", "own", "session", "machine"];
+const OF_KEYED: [&str; 7] = ["map", "record", "schedule", "own", "group", "cell", "name"];
 const OF_RUNS: [&str; 2] = ["run", "schedule"];
 
 /// Only a shard beside others has these; the kernel's tests damage them.
@@ -131,6 +134,7 @@ fn write_everything(house: &Statehouse, before: &BTreeMap<String, String>, kinds
         let deleted = house.records().delete(&record);
         assert!(deleted.is_ok() || is_damaged(&deleted) && concerns(kinds, &OF_RECORDS), "{record}: {deleted:?}");
     }
+    keyed::write(house, &|_| concerns(kinds, &OF_KEYED));
     let claimed = house.records().claim_next("fresh.", 5, &ClaimOptions::worker("w"));
     assert!(claimed.is_ok() || is_damaged(&claimed) && concerns(kinds, &OF_RECORDS), "{claimed:?}");
     // A new session needs nothing of the others.

@@ -1,8 +1,9 @@
 //! Requests and answers of the routes for keyed state: maps, and the partitions of operators.
 //!
 //! - [`key`], [`version`]: how keys and versions are written. [`updates`]: updates of keys, and what became of them.
-//! - [`operations`]: maps in transactions. [`operators`]: partitions and their owners.
+//! - [`operations`]: maps in transactions. [`operators`]: partitions and their owners. [`checkpoints`]: their checkpoints.
 
+pub mod checkpoints;
 pub mod key;
 pub mod operations;
 pub mod operators;

@@ -83,6 +83,8 @@ object! {
         holder: Option<Holder>,
         /// What it holds; null if that is nothing.
         map: Option<ShownMap>,
+        /// Whether a restore is putting aside what it will hold.
+        restoring: bool,
     }
 
     /// Owns a partition. Its group is guarded from then on.

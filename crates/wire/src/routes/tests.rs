@@ -7,7 +7,8 @@ fn every_write_in_a_branch_can_be_numbered() {
     for route in ALL {
         let writes = route.method != Method::Get && route.scope >= Scope::Branch;
         // A request of a user's machine has its number already: it is a request of the session in its path.
-        let expected = writes && *route != SESSIONS_REQUEST;
+        // A checkpoint is no command of the store, and a restore is many: sent again, it begins again.
+        let expected = writes && !matches!(*route, SESSIONS_REQUEST | KEYED_CHECKPOINT | KEYED_RESTORE);
         // A command of the state primitive names its branch itself.
         assert_eq!(route.numbered, expected || *route == STATE_COMMAND, "{}", route.name);
     }

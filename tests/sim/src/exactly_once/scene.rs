@@ -32,7 +32,7 @@ enum Blow {
     Kill,
     /// Starts another process; the one before goes on.
     Move,
-    /// The same, but the one before is stopped with SIGSTOP until the other one has committed.
+    /// The same, but the one before is stopped with SIGSTOP until the other one is at work.
     MoveStopped,
     KillServer,
 }
@@ -63,8 +63,9 @@ impl Member {
         place_in(&self.process.stdout()).max(self.before)
     }
 
-    fn has_committed(&self) -> bool {
-        self.process.stdout().contains('A') || self.is_done()
+    /// Whether it has taken its partition over.
+    fn is_at_work(&self) -> bool {
+        self.process.stdout().contains('O')
     }
 
     fn is_done(&self) -> bool {
@@ -150,13 +151,16 @@ impl Scene {
         for left in (1..blows.len()).rev() {
             blows.swap(left, self.random.index(left + 1));
         }
-        let step = events / (blows.len() as u64 + 1);
+        // The last events are counted behind the gate.
+        let before_gate = events.saturating_sub(u64::from(PARTITIONS) * self.mode.batch().1);
+        let step = before_gate / (blows.len() as u64 + 1);
         for (blow, nth) in blows.into_iter().zip(0..) {
             let threshold = nth * step + self.random.below(step.max(1));
             self.until("events are counted", |scene| scene.places() >= threshold)?;
             std::thread::sleep(Duration::from_micros(self.random.below(20_000)));
             self.strike(blow).map_err(|error| format!("{blow:?}: {error}"))?;
         }
+        self.served.open_gate()?;
         self.until("all is counted", |scene| scene.members.iter().all(Member::is_done))?;
         self.until("all that were replaced have ended", |scene| {
             scene.zombies.iter().all(|zombie| has_ended(&zombie.stdout()))
@@ -184,11 +188,11 @@ impl Scene {
             self.done.server_kills += 1;
             return self.served.kill();
         }
-        let at_work: Vec<_> = (0..self.members.len()).filter(|member| !self.members[*member].is_done()).collect();
-        if at_work.is_empty() {
-            return Err("all has been counted before all was done to it".to_owned());
+        let struck = self.random.index(self.members.len());
+        if !matches!(blow, Blow::Kill) {
+            // One that is still about to take over would take the partition from the next one.
+            self.until("the owner is at work", |scene| scene.members[struck].is_at_work())?;
         }
-        let struck = *self.random.choose(&at_work);
         let Member { source, process, before } = self.members.remove(struck);
         if matches!(blow, Blow::Kill) {
             let ended = process.kill();
@@ -209,7 +213,7 @@ impl Scene {
         self.members.insert(struck, Member { source, process, before });
         self.done.moves += 1;
         if is_stopped {
-            let taken = self.until("the next owner has committed", |scene| scene.members[struck].has_committed());
+            let taken = self.until("the next owner is at work", |scene| scene.members[struck].is_at_work());
             self.zombies[self.zombies.len() - 1].signal("CONT");
             taken?;
         }
@@ -256,9 +260,9 @@ impl Scene {
     }
 }
 
-/// The last place that an operator has committed, by what it said.
+/// How far an operator is, by what it said.
 fn place_in(said: &str) -> u64 {
-    said.lines().rev().find_map(|line| line.strip_prefix("A ")?.parse().ok()).unwrap_or(0)
+    said.lines().rev().find_map(|line| line.strip_prefix(['A', 'G', 'O'])?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Whether an operator said its last word.

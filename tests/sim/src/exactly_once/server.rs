@@ -38,6 +38,11 @@ impl Served {
         &self.address_file
     }
 
+    /// Lets operators count their last events.
+    pub(super) fn open_gate(&self) -> Result<(), String> {
+        std::fs::write(gate(&self.address_file), "").map_err(|error| error.to_string())
+    }
+
     /// Kills it, and starts another one on the same directory.
     pub(super) fn kill(&mut self) -> Result<(), String> {
         let ended = self.process.take().expect("it runs").kill();
@@ -79,6 +84,13 @@ impl Follower {
         }
     }
 
+    /// Waits before the last events, until all that is to happen to operators has happened.
+    pub(super) async fn until_let_through(&self) {
+        while !gate(&self.address_file).exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
     /// Looks where the server is by now.
     pub(super) async fn look_again(&self) {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -87,6 +99,11 @@ impl Follower {
             self.server.moved_to(address);
         }
     }
+}
+
+/// The file whose existence opens the gate.
+fn gate(address_file: &Path) -> PathBuf {
+    address_file.with_file_name("gate")
 }
 
 /// Whether a call failed for want of a server, or of one that is ready.

@@ -3,6 +3,7 @@
 //! most of them no typed client would send.
 
 mod damage;
+mod keyed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,8 +46,16 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("SH-2021", "crates/node/src/error.rs", "a_full_disk_is_named_whatever_the_layer_below_says"),
     ("SH-2022", "crates/cli/tests/operator.rs", "SH-2022"),
     ("SH-2023", "crates/statehouse/tests/damage.rs", "SH-2023"),
+    ("SH-2024", CHECKPOINTS, "SH-2024"),
+    ("SH-2025", CHECKPOINTS, "SH-2025"),
+    ("SH-8012", "crates/kernel/src/keyed/tests/restores.rs", "SH-8012"),
+    ("SH-8013", "crates/kernel/src/keyed/tests/restores.rs", "SH-8013"),
+    ("SH-8014", "crates/kernel/src/keyed/tests/checkpoints.rs", "SH-8014"),
+    // Checkpoints of several partitions are begun by the library.
+    ("SH-8017", "crates/statehouse/tests/checkpoints.rs", "SH-8017"),
 ];
 
+const CHECKPOINTS: &str = "crates/server/tests/checkpoints.rs";
 const LIMITS: &str = "crates/server/tests/limits.rs";
 const LIMITS_OF_MEMORY: &str = "crates/server/tests/limits_of_memory.rs";
 const LIMITS_OF_TIME: &str = "crates/server/tests/limits_of_time.rs";
@@ -57,14 +66,15 @@ pub(super) struct Found {
     pub(super) wrong: Vec<String>,
 }
 
-/// Provokes every code, with a client of a server that hosts the suite's machine.
-pub(super) fn bring_about(client: &Client) -> Found {
+/// Provokes every code, with a client of a server that hosts the suite's machine, and has its checkpoints in this folder.
+pub(super) fn bring_about(client: &Client, checkpoints: &Path) -> Found {
     let mut codes = Codes { client, found: Found { answered: BTreeMap::new(), wrong: Vec::new() } };
     codes.names_and_limits();
     codes.cells_and_records();
     codes.attempts();
     codes.runs();
     codes.sessions();
+    codes.keyed(checkpoints);
     let mut found = codes.found;
     damage::bring_about(&mut found);
     let rows = LIST.lines().filter_map(|line| line.strip_prefix('|')?.trim_start_matches([' ', '[']).get(..7));

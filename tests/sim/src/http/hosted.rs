@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use server::Server;
 use statehouse::Options;
+use statehouse::keyed::Checkpoints;
 use testkit::arguments::Arguments;
 
 use super::tally_machine::TallyMachine;
 
-/// `sim serve-machine --data DIR [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with the
+/// `sim serve-machine --data DIR [--checkpoints DIR] [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with the
 /// requested planted bugs.
 pub(crate) fn serve(arguments: &Arguments) -> ExitCode {
     let data = arguments.text("data").expect("--data DIR");
@@ -27,7 +28,11 @@ pub(crate) fn serve(arguments: &Arguments) -> ExitCode {
     let served = runtime.block_on(async {
         let listener = server::listen(([127, 0, 0, 1], 0).into()).await?;
         println!("serves on http://{}", listener.local_addr()?);
-        server::serve_all(listener, Server::new(house).hosting::<TallyMachine>(), std::future::pending()).await
+        let mut served = Server::new(house).hosting::<TallyMachine>();
+        if let Some(place) = arguments.text("checkpoints") {
+            served = served.keeping_checkpoints(Checkpoints::open(place).expect("a place for checkpoints"));
+        }
+        server::serve_all(listener, served, std::future::pending()).await
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

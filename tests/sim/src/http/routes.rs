@@ -2,6 +2,7 @@
 //! comes from the server's `/openapi.json`. The contracts are called through the typed client; requests that it does not
 //! offer are sent as written here: `HEAD`, pages, the commands of a cell, attempts by number.
 
+mod keyed;
 mod letters;
 
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub(super) fn tour(client: &Client, called: &Arc<Called>) -> (usize, Vec<Route>)
         tour.transactions_and_changes().await?;
         tour.owners().await?;
         tour.letters().await?;
+        tour.maps().await?;
+        tour.partitions().await?;
         tour.catalogue().await?;
         tour.operations().await
     };
@@ -260,7 +263,7 @@ impl Tour<'_> {
         assert_eq!(catalogue.retention("tour").await?.versions, Some(3));
         let usage = catalogue.usage("tour").await?;
         let contracts: Vec<_> = usage.contracts.iter().map(|one| (one.contract.as_str(), one.things)).collect();
-        assert_eq!((contracts, usage.bytes), (vec![("cells", 0), ("records", 0), ("runs", 0)], 0));
+        assert_eq!((contracts, usage.bytes), (vec![("cells", 0), ("keyed", 0), ("records", 0), ("runs", 0)], 0));
         let in_space = self.typed.space("tour");
         in_space.catalogue().create_branch("draft").await?;
         assert!(in_space.catalogue().branches().await?.branches.contains(&"draft".to_owned()));
@@ -319,6 +322,9 @@ impl Tour<'_> {
         for path in ["/v1/cells/tour/head", "/v1/records/tour.head"] {
             let head = self.send(Request::new("HEAD", path));
             assert_eq!((head.header("etag"), head.body.len()), (Some("\"1\""), 0), "{path}");
+        }
+        for path in ["/v1/maps/tour/keys/b", "/v1/keyed/tour/3/keys/hello"] {
+            assert_eq!(self.send(Request::new("HEAD", path)).body.len(), 0, "{path}");
         }
         let command = |command: JsonValue| self.post("/v1/state/command", &command);
         let of = |value: u64| json!({ "branch": "main", "cell": "tour", "value": value });

@@ -17,10 +17,11 @@ pub(crate) fn run(_: &Arguments) -> Report {
     let directory = fast_directory().expect("a directory");
     let this = std::env::current_exe().expect("the path of this program");
     let launch = Launch::program(this).arguments(["serve-machine", "--data"]).argument(directory.path().join("house"));
-    let server = launch.start().expect("a server");
+    let checkpoints = directory.path().join("checkpoints");
+    let server = launch.argument("--checkpoints").argument(&checkpoints).start().expect("a server");
     let called = Arc::new(Called::default());
     let client = Client::new(server.address(), called.clone());
-    let codes = codes::bring_about(&client);
+    let codes = codes::bring_about(&client, &checkpoints);
     codes.wrong.iter().for_each(|wrong| println!("http-surface: {wrong}"));
     let figure = format!("{}-codes {}-wrong", codes.answered.len(), codes.wrong.len());
     report.add("surface.codes", figure, "each is brought about", codes.wrong.is_empty());

@@ -68,7 +68,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         sum(&tally.unfenced),
     );
     println!(
-        "keyed-model: {} reads compared, {} checks, {} reloads, {} restarts, {} images, {} branches forgotten, {:.1} s",
+        "keyed-model: {} restores, {} removed keys that checkpoints had, {} reads compared, {} checks, {} reloads, {} restarts, {} images, {} branches forgotten, {:.1} s",
+        sum(&tally.restores),
+        sum(&tally.keys_noted),
         sum(&tally.reads),
         sum(&tally.checks),
         sum(&tally.reloads),
@@ -88,6 +90,8 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         &tally.claims,
         &tally.fenced,
         &tally.unfenced,
+        &tally.restores,
+        &tally.keys_noted,
         &tally.reloads,
         &tally.restarts,
         &tally.images,

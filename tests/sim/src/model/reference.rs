@@ -23,6 +23,7 @@ mod sessions;
 mod time;
 mod transact;
 mod trim;
+mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,8 +44,8 @@ pub(crate) use keyed::{Content, Map, State};
 pub(crate) use letters::Letter;
 pub(crate) use one_session::Session;
 pub(crate) use runs::Run;
-use runs::RunUndo;
 pub(crate) use sessions::Owns;
+use undo::Undo;
 
 /// The reason of every rejection here: which one it is, the kernel's own tests say.
 pub(crate) const ANY_REASON: RefusalReason = RefusalReason::Finished;
@@ -186,6 +187,16 @@ pub(crate) struct Floor {
     commit: u64,
 }
 
+/// How often something happened that a long model must have met.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Happened {
+    pub(crate) branches_deleted: u64,
+    pub(crate) branches_forgotten: u64,
+    pub(crate) restores: u64,
+    /// Removed keys that checkpoints had no use for any more.
+    pub(crate) keys_noted: u64,
+}
+
 /// Things, types, messages and time in plain maps.
 pub(crate) struct Reference {
     pub(crate) buckets: Buckets,
@@ -194,9 +205,7 @@ pub(crate) struct Reference {
     /// The built-in type of owners of groups.
     owner_type: Declared,
     last_branch: u32,
-    /// Branches that were deleted, and those that were forgotten.
-    pub(crate) branches_deleted: u64,
-    pub(crate) branches_forgotten: u64,
+    pub(crate) happened: Happened,
     pub(crate) records: BTreeMap<Id, Kept>,
     pub(crate) cells: BTreeMap<Id, Cell>,
     /// What is known of the cells that were forgotten, by bucket, space and branch.
@@ -259,21 +268,6 @@ pub(crate) struct Reference {
     undo: Vec<Undo>,
 }
 
-enum Undo {
-    Record(Id, Option<Kept>),
-    Cell(Id, Option<(usize, usize)>),
-    Floor(u16, Option<Floor>),
-    Message(MessageKey, Option<Message>),
-    Publish(PublishKey, Option<Message>),
-    Letter(PublishKey, Option<Letter>),
-    Number(u16, Option<u64>),
-    Received((u16, u16), Option<u64>),
-    Lane(LaneKey, Option<Lane>),
-    Run(Id, RunUndo),
-    Map(Id, Option<Box<Map>>),
-    Push,
-}
-
 impl Reference {
     /// A shard that was just made, before its spaces and types are declared.
     pub(crate) fn new(buckets: Buckets, limits: Limits) -> Self {
@@ -283,8 +277,7 @@ impl Reference {
             spaces: BTreeMap::new(),
             owner_type: Declared { definition: RecordType::owner(), prefixes: Vec::new(), filled: Vec::new() },
             last_branch: 0,
-            branches_deleted: 0,
-            branches_forgotten: 0,
+            happened: Happened::default(),
             records: BTreeMap::new(),
             cells: BTreeMap::new(),
             cell_floors: BTreeMap::new(),
@@ -364,32 +357,6 @@ impl Reference {
         let (before, after) = (of(self.records.get(id)), of(after));
         after.0.is_some() && after.0 != before.0 || after.1.is_some() && after.1 != before.1
     }
-
-    fn undo_to(&mut self, mark: usize) {
-        for undo in self.undo.split_off(mark).into_iter().rev() {
-            match undo {
-                Undo::Record(id, before) => restore(&mut self.records, id, before),
-                Undo::Cell(id, before) => self.undo_cell(&id, before),
-                Undo::Floor(bucket, before) => restore(&mut self.floors, bucket, before),
-                Undo::Message(key, before) => restore(&mut self.messages, key, before),
-                Undo::Publish(key, before) => restore(&mut self.to_publish, key, before),
-                Undo::Letter(key, before) => restore(&mut self.letters, key, before),
-                Undo::Number(bucket, before) => restore(&mut self.numbers, bucket, before),
-                Undo::Received(buckets, before) => restore(&mut self.received, buckets, before),
-                Undo::Lane(key, before) => restore(&mut self.lanes, key, before),
-                Undo::Run(id, undo) => self.undo_run(&id, undo),
-                Undo::Map(id, before) => restore(&mut self.maps, id, before.map(|before| *before)),
-                Undo::Push => drop(self.pushes.pop()),
-            }
-        }
-    }
-}
-
-fn restore<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
-    match before {
-        None => map.remove(&key),
-        Some(value) => map.insert(key, value),
-    };
 }
 
 /// Where an alarm stands after a write: one that rings in time, or too early, is left alone.

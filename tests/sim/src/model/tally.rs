@@ -54,6 +54,9 @@ pub(crate) struct Tally {
     pub(crate) updates_known: AtomicU64,
     pub(crate) updates_stale: AtomicU64,
     pub(crate) updates_in_conflict: AtomicU64,
+    /// Restores that have ended, and keys that were noted for checkpoints when they went.
+    pub(crate) restores: AtomicU64,
+    pub(crate) keys_noted: AtomicU64,
     /// Numbered commits that were answered again, and those whose number was another one's.
     pub(crate) commits_again: AtomicU64,
     pub(crate) commits_reused: AtomicU64,

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as JsonValue, json};
 use server::Server;
 use statehouse::Options;
+use statehouse::keyed::Checkpoints;
 use statehouse::publish::MemoryBroker;
 use statehouse::sessions::UserMachine;
 use testkit::http::{Client, Request, Response};
@@ -49,7 +50,9 @@ pub(super) fn try_all() -> Cells {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let listener = runtime.block_on(server::listen(([127, 0, 0, 1], 0).into())).expect("a port");
     let client = Client::to(listener.local_addr().expect("an address"));
-    let served = Server::new(house.clone()).hosting::<TallyMachine>();
+    let checkpoints = directory.path().join("checkpoints");
+    let place = Checkpoints::open(checkpoints.to_str().expect("text")).expect("a place for checkpoints");
+    let served = Server::new(house.clone()).hosting::<TallyMachine>().keeping_checkpoints(place);
     runtime.spawn(server::serve_all(listener, served, std::future::pending()));
     let history = format!("{:016x}", house.id());
     let mut scene = Scene { session: open_session(&client), client, history, groups: 0, cells: Cells::default() };
@@ -117,11 +120,11 @@ impl Scene {
             Shown::Nothing => "SH-4003",
             Shown::Old | Shown::OldAndForce => "SH-4002",
             Shown::Right | Shown::Force => "done",
-            Shown::OfAnotherGroup => "SH-1030",
+            Shown::OfAnotherGroup | Shown::OfAnotherSpace | Shown::OfAnotherBranch => "SH-1030",
             Shown::OfAnotherHistory => "SH-1034",
         };
         let mut request = shows(case.request, shown, token_in, &owners);
-        if in_session && case.name != "sessions.request" {
+        if in_session && !["sessions.request", "keyed.checkpoint"].contains(&case.name) {
             let [session, secret] = open_session(&self.client);
             request = request.header("statehouse-session", session).header("statehouse-session-secret", secret);
             request = request.header("statehouse-request", 1);
@@ -178,7 +181,8 @@ impl Scene {
         let number = right.split('#').nth(1).expect("an attempt");
         let other_group = format!("other#{number}#h{}", self.history);
         let other_history = format!("{group}#{number}#h0123456789abcdef");
-        (case, Owners { old, right, other_group, other_history })
+        let [other_space, other_branch] = ["#other#main", "#default#other"].map(|place| right.clone() + place);
+        (case, Owners { old, right, other_group, other_history, other_space, other_branch })
     }
 
     /// All cases, on one thing in one group.

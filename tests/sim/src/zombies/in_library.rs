@@ -8,7 +8,7 @@ use statehouse::records::{ClaimOptions, Put};
 use statehouse::runs::{AppendOptions, NewEvent};
 use statehouse::{Error, Json, Pending, Statehouse};
 
-use super::{Before, CELL, Change, OWNER_RECORD, PARTITIONS, RECORD, RUN, Tally};
+use super::{Before, CELL, Change, PARTITIONS, RECORD, RUN, Tally, owner_record};
 use crate::directories::fast_directory;
 
 const OPERATOR: &str = "counts";
@@ -131,16 +131,18 @@ fn race(mut old: OwnedPartition, after: Duration) -> Result<OwnedPartition, Stri
         std::thread::sleep(after);
         let next = partition.acquire_by_force(&ClaimOptions::worker("next").lease(Duration::from_secs(600)));
         let next = next.map_err(text)?;
-        let owner = partition.group().records().get(OWNER_RECORD).map_err(text)?.ok_or("nobody owns it")?;
+        let claimed = owner_record(&partition.group()).commit;
         let (done, refused) = zombie.join().map_err(|_| "the zombie panicked")?;
-        let late = done.iter().filter(|commit| **commit > owner.commit).count();
+        let late = done.iter().filter(|commit| **commit > claimed).count();
         let counted = raced().map_err(text)? - before;
         let is_right = refused.code() == "SH-4002" && late == 0 && usize::try_from(counted) == Ok(done.len());
         if is_right {
             return Ok(next);
         }
         let done = done.len();
-        Err(format!("{done} commits on their way were done, {late} of them behind the claim, {counted} counted: {refused}"))
+        Err(format!(
+            "{done} commits on their way were done, {late} of them behind the claim, {counted} counted: {refused}"
+        ))
     })
 }
 

@@ -47,6 +47,9 @@ pub(super) struct Stage {
     history: String,
 }
 
+/// The variable with the place of checkpoints: of a server, and of a command that opens a directory.
+const CHECKPOINTS: &str = "STATEHOUSE_CHECKPOINTS";
+
 /// The time limit for stopping a server.
 const STOP: Duration = Duration::from_secs(30);
 
@@ -64,7 +67,8 @@ impl Stage {
             Store::Server => Launch::dev(statehouse),
             Store::Directory => Launch::serve(statehouse, inside("store")),
         };
-        let server = roomy(launch);
+        let checkpoints = inside("checkpoints");
+        let server = roomy(launch.environment(CHECKPOINTS, &checkpoints));
         let open = OpenSession { timeout: Some(DurationText(Duration::from_secs(3_600))), ..OpenSession::default() };
         let client = Client::to(server.address());
         let answer = client.call(Request::get("/version")).expect("an answer");
@@ -114,7 +118,7 @@ impl Stage {
         command.args(words).args(["-o", format.name()]).current_dir(folder).env_clear();
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         if !step.alone {
-            command.env(self.target.0, &self.target.1);
+            command.env(self.target.0, &self.target.1).env(CHECKPOINTS, self.folder.path().join("checkpoints"));
         }
         let (exit, stdout, stderr) = output_of(command, step.stdin.unwrap_or_default().as_bytes());
         let jq = (format == Format::Json && step.exit == 0).then(|| {

@@ -1,4 +1,4 @@
-//! Restoring a map: aside, in steps, and then at once.
+//! Restoring a map (D4): aside, in steps, and then at once.
 
 use crate::script::check;
 

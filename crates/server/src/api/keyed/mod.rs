@@ -1,13 +1,17 @@
 //! Keyed state: maps, their keys, and how far their inputs were read.
 //!
-//! - [`keys`]: the calls on keys. [`operators`]: partitions and their owners. [`operations`]: maps in transactions.
+//! - [`keys`]: the calls on keys. [`operators`]: partitions and their owners. [`checkpoints`]: their checkpoints;
+//!   [`server_checkpoints`]: where they lie, and which are being taken.
+//!   [`operations`]: maps in transactions.
 //! - `forms`: maps and keys as answers. [`routes`]: how the calls are reached. [`status`]: maps on the status page.
 
+mod checkpoints;
 mod forms;
 mod keys;
 pub(super) mod operations;
 mod operators;
 pub(super) mod routes;
+mod server_checkpoints;
 pub(super) mod status;
 
 use contract::{KeyedRejection, NameInGroup, Rejection};
@@ -21,6 +25,7 @@ use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::values::PageCursor;
 
+pub(crate) use self::server_checkpoints::ServerCheckpoints;
 use super::scope::Handles;
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;

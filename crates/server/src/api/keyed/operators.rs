@@ -25,14 +25,14 @@ use crate::api::scope::{Handles, RequestScope};
 use crate::api::{Answered, Call, Refusal, Reply, page_limit, transactions};
 
 /// The partition that a path names.
-struct Named {
-    operator: String,
-    partition: u32,
-    group: String,
+pub(super) struct Named {
+    pub(super) operator: String,
+    pub(super) partition: u32,
+    pub(super) group: String,
 }
 
 /// Reads the path of a partition. Returns what is behind it in the path, too.
-fn named(operator: String, rest: Vec<Vec<u8>>) -> Result<(Named, Vec<u8>), Refusal> {
+pub(super) fn named(operator: String, rest: Vec<Vec<u8>>) -> Result<(Named, Vec<u8>), Refusal> {
     check_operator(&operator).map_err(Error::from)?;
     let mut rest = rest.into_iter();
     let number = rest.next().unwrap_or_default();
@@ -75,11 +75,12 @@ pub(super) async fn partitions(server: Server, call: Call<ListPartitions, NoBody
 
 pub(super) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<PartitionRead> {
     let (Named { operator, partition, group }, _) = named(call.name, call.rest)?;
-    let (_, of_group) = call.scope.open_group(&server.house, &group)?;
+    let (handles, of_group) = call.scope.open_group(&server.house, &group)?;
     let (guard, holder) = (of_group.guard()?.map(|(prefix, _)| prefix), of_group.owner()?.map(shown_holder));
     let map = of_group.maps().summary(&operator)?;
     let map = map.map(|summary| forms::map(NameInGroup::new(operator.as_str(), None), &summary));
-    Ok(Reply::new(PartitionRead { operator, partition, group, guard, holder, map }))
+    let restoring = handles.space.keyed(operator.as_str()).partition(partition).is_restoring()?;
+    Ok(Reply::new(PartitionRead { operator, partition, group, guard, holder, map, restoring }))
 }
 
 fn shown_holder(stored: StoredHolder) -> Holder {

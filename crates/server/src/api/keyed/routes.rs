@@ -1,13 +1,14 @@
 //! The entries of maps and operators in the table of routes.
 
+use wire::keyed::checkpoints::{RestorePartition, TakeCheckpoint};
 use wire::keyed::operators::AcquirePartition;
 use wire::routes::{
-    KEYED_ACQUIRE, KEYED_COMMIT, KEYED_KEY, KEYED_LIST, KEYED_PARTITIONS, KEYED_POSITIONS, KEYED_READ, KEYED_SCAN,
-    MAPS_COMMIT, MAPS_CREATE, MAPS_DELETE, MAPS_DELETE_KEY, MAPS_KEY, MAPS_LIST, MAPS_POSITIONS, MAPS_PUT_KEY,
-    MAPS_READ, MAPS_SCAN, MAPS_SEAL, MAPS_UPDATE,
+    KEYED_ACQUIRE, KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_COMMIT, KEYED_KEY, KEYED_LIST, KEYED_PARTITIONS,
+    KEYED_POSITIONS, KEYED_READ, KEYED_RESTORE, KEYED_SCAN, MAPS_COMMIT, MAPS_CREATE, MAPS_DELETE, MAPS_DELETE_KEY,
+    MAPS_KEY, MAPS_LIST, MAPS_POSITIONS, MAPS_PUT_KEY, MAPS_READ, MAPS_SCAN, MAPS_SEAL, MAPS_UPDATE,
 };
 
-use super::{keys, operators};
+use super::{checkpoints, keys, operators};
 use crate::http::entry::{Asked, Entry, MADE, entry, waiting};
 
 pub(in crate::api) fn routes() -> Vec<Entry> {
@@ -52,6 +53,23 @@ fn of_operators() -> Vec<Entry> {
             operators::commit
         })
         .write(),
+        entry(KEYED_CHECKPOINTS, "Lists the committed checkpoints of a partition", checkpoints::list),
+        waiting(
+            KEYED_CHECKPOINT,
+            "Takes a checkpoint of a partition, and optionally waits until it is committed",
+            |_, take: &TakeCheckpoint| Asked { wait: take.wait.map(|wait| wait.0), stream: false },
+            checkpoints::take,
+        )
+        .write()
+        .prefer_wait(),
+        waiting(
+            KEYED_RESTORE,
+            "Takes a partition over and restores it from a checkpoint; Statehouse-Force is required",
+            |_, restore: &RestorePartition| Asked { wait: restore.wait.map(|wait| wait.0), stream: false },
+            checkpoints::restore,
+        )
+        .write()
+        .prefer_wait(),
         entry(KEYED_SCAN, "Reads keys of a partition in the order of their bytes", operators::scan),
         entry(KEYED_KEY, "Reads a key of a partition", operators::key).head(),
         entry(KEYED_POSITIONS, "Reads how far the inputs of a partition were read", operators::positions),

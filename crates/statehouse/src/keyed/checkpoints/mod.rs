@@ -5,8 +5,8 @@
 //!   may go. `compact`: one that needs others becomes one that needs none.
 //! - `rows`, `manifest`, `names`: the bytes. `merge`: the rows of a checkpoint and of those that it builds on.
 //!
-//! Touches: objects, and what the kernel notes between two checkpoints. Keeps: a checkpoint counts when its marker is there, which
-//! is written last; what is damaged is refused by name, and the running state stays as it is. Never: holds a partition in
+//! Touches: objects, and what the kernel notes between two checkpoints. Keeps: D5 (a checkpoint counts when its marker is there,
+//! which is written last; what is damaged is refused by name), and that the running state stays as it is. Never: holds a partition in
 //! memory, or stops its commits.
 
 mod compact;
@@ -23,8 +23,9 @@ mod together;
 pub(super) use restore::Restoring;
 
 pub use error::CheckpointError;
+pub use restore::FoundCheckpoint;
 pub use series::CheckpointInfo;
-pub use take::CheckpointOptions;
+pub use take::{CheckpointOptions, StartedCheckpoint};
 pub use together::JointCheckpoint;
 
 use objects::{Objects, ObjectsError};

@@ -8,8 +8,10 @@ use contract::Error;
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use node::error::unexpected_answer;
 use node::pending::Pending;
+use objects::ObjectReader;
 
 use super::error::CheckpointError;
+use super::manifest::Part;
 use super::merge::Merged;
 use super::names::Series;
 use super::rows::RowsReader;
@@ -35,9 +37,39 @@ impl Partition {
         choice: &CheckpointChoice,
         options: &ClaimOptions,
     ) -> Result<OwnedPartition, CheckpointError> {
+        let found = self.find_checkpoint(from, choice)?;
+        let mut owned = self.acquire_by_force(options)?;
+        owned.restore_to(found)?;
+        Ok(owned)
+    }
+
+    /// Finds a checkpoint and all that it builds on, so that [`OwnedPartition::restore_to`] can restore it: what is missing, or
+    /// does not fit its marker, is refused here, before anybody loses the partition.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::{CheckpointChoice, CheckpointOptions, Checkpoints, Merge};
+    /// use statehouse::records::ClaimOptions;
+    /// let checkpoints = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap())?;
+    /// let mut owned = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
+    /// owned.commit().merge(b"hello", Merge::Add, 2).run()?;
+    /// owned.checkpoint(&checkpoints, &CheckpointOptions::default())?;
+    /// owned.commit().merge(b"hello", Merge::Add, 5).run()?;
+    /// let found = owned.find_checkpoint(&checkpoints, &CheckpointChoice::latest())?;
+    /// assert_eq!(found.number(), 1);
+    /// owned.restore_to(found)?; // by whoever owns it already
+    /// assert_eq!(owned.get(b"hello")?.map(|found| found.value), Some(2.into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find_checkpoint(
+        &self,
+        from: &Checkpoints,
+        choice: &CheckpointChoice,
+    ) -> Result<FoundCheckpoint, CheckpointError> {
         let place = self.series(from, choice);
         let chain = place.chain(choice.number, self.number())?;
-        let part = chain[0].1.clone();
+        let (number, part) = chain[0].clone();
         let mut readers = Vec::with_capacity(chain.len());
         for (number, part) in &chain {
             let name = place.name(*number, &part.rows);
@@ -50,13 +82,7 @@ impl Partition {
             };
             readers.push((name.clone(), RowsReader::new(reader, name, part.seed, part.extent)?));
         }
-        let mut owned = self.acquire_by_force(options)?;
-        let begin = || owned.owned_group().commit();
-        Restoring::begin(&begin, self.operator().name(), part.map)?.finish(part.counts, |rows| {
-            Merged::new(readers).each(|row| rows.add(row).map_err(CheckpointError::from))
-        })?;
-        owned.refresh()?;
-        Ok(owned)
+        Ok(FoundCheckpoint { number, part, readers })
     }
 
     /// The committed checkpoints that this choice is from, from the last to the first.
@@ -74,6 +100,34 @@ impl Partition {
     pub(super) fn series(&self, at: &Checkpoints, choice: &CheckpointChoice) -> AtPlace {
         let series = if choice.together { Series::Together } else { Series::Alone(self.number()) };
         AtPlace::new(at, self.operator().space(), self.operator().name(), series)
+    }
+}
+
+/// A checkpoint that was found with all that it builds on; its rows are checked when they are read.
+pub struct FoundCheckpoint {
+    number: u64,
+    part: Part,
+    /// The rows of each checkpoint that it needs, the newest first.
+    readers: Vec<(String, RowsReader<ObjectReader>)>,
+}
+
+impl FoundCheckpoint {
+    /// Its number in its series.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl OwnedPartition {
+    /// Restores the partition, which this handle owns already. It is as it was until all rows were read and checked; commits until
+    /// then are gone with what it held.
+    pub fn restore_to(&mut self, found: FoundCheckpoint) -> Result<(), CheckpointError> {
+        let FoundCheckpoint { part, readers, .. } = found;
+        let begin = || self.owned_group().commit();
+        Restoring::begin(&begin, self.operator().name(), part.map)?.finish(part.counts, |rows| {
+            Merged::new(readers).each(|row| rows.add(row).map_err(CheckpointError::from))
+        })?;
+        Ok(self.refresh()?)
     }
 }
 

@@ -19,9 +19,9 @@ use super::manifest::{Mark, Part, Standing};
 use super::names::Series;
 use super::rows::RowsWriter;
 use super::series::{AtPlace, CheckpointInfo, Whole};
-use crate::keyed::OwnedPartition;
 use crate::keyed::commit::OwnKeyedOp;
 use crate::keyed::reads::InView;
+use crate::keyed::{OwnedPartition, Partition};
 use crate::transfer::KEYS;
 
 /// How a checkpoint is taken.
@@ -68,26 +68,57 @@ impl OwnedPartition {
     ///
     /// It has everything, or what has changed since the one before ([`CheckpointOptions::changes_max`]).
     pub fn checkpoint(&self, to: &Checkpoints, options: &CheckpointOptions) -> Result<CheckpointInfo, CheckpointError> {
-        let place = self.series_at(to, Series::Alone(self.number()));
-        let number = place.begin(&[self.number()], self.now_us())?;
-        let (part, checksum) = self.write_part(&place, number, options)?;
-        let mark =
-            Mark { standing: Standing::Committed, partitions: vec![(self.number(), checksum)], made_us: self.now_us() };
-        place.end(number, mark.clone())?;
-        self.end_checkpoint(part.taken.begun)?;
-        place.retire(options.keep)?;
-        Ok(Whole { number, mark, parts: vec![part] }.info())
+        self.start_checkpoint(to)?.finish(options)
     }
 
-    /// Writes the part of this partition in a checkpoint.
+    /// Begins a checkpoint of the partition alone; [`StartedCheckpoint::finish`] takes it, in another thread or not. Whoever has lost
+    /// the partition is refused here, before anything is written.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::{CheckpointOptions, Checkpoints, Merge};
+    /// use statehouse::records::ClaimOptions;
+    /// let checkpoints = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap())?;
+    /// let mut partition = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
+    /// partition.commit().merge(b"hello", Merge::Add, 2).run()?;
+    /// let started = partition.start_checkpoint(&checkpoints)?;
+    /// let number = started.number();
+    /// let taken = std::thread::spawn(|| started.finish(&CheckpointOptions::default()));
+    /// partition.commit().merge(b"hello", Merge::Add, 1).run()?; // goes on meanwhile
+    /// assert_eq!(taken.join().unwrap()?.number, number);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start_checkpoint(&self, to: &Checkpoints) -> Result<StartedCheckpoint, CheckpointError> {
+        let place = self.series_at(to, Series::Alone(self.number()));
+        let begun = self.begin_checkpoint()?;
+        let number = place.begin(&[self.number()], self.now_us())?;
+        Ok(StartedCheckpoint { by: self.again(), place, number, begun })
+    }
+
+    /// Writes the part of this partition in a checkpoint of several.
     pub(super) fn write_part(
         &self,
         place: &AtPlace,
         number: u64,
         options: &CheckpointOptions,
     ) -> Result<(Part, u64), CheckpointError> {
-        let begun = self.begin_checkpoint()?;
-        let base = place.last_with(self.number())?;
+        self.write_part_of(place, number, self.begin_checkpoint()?, options)
+    }
+
+    fn write_part_of(
+        &self,
+        place: &AtPlace,
+        number: u64,
+        begun: u64,
+        options: &CheckpointOptions,
+    ) -> Result<(Part, u64), CheckpointError> {
+        let base = match place.last_with(self.number()) {
+            Ok(base) => base,
+            // What cannot be read is nothing to build on.
+            Err(CheckpointError::Store(_)) => None,
+            Err(error) => return Err(error),
+        };
         let base = base.as_ref().and_then(|whole| Some((whole.number, whole.part(self.number())?)));
         let base = base.filter(|(_, part)| part.depth < options.changes_max);
         let written = self.group().maps().read_with(self.map(), |found| {
@@ -169,6 +200,58 @@ impl OwnedPartition {
 
     fn now_us(&self) -> u64 {
         self.operator().space().scope.shard.clock().wall_us()
+    }
+}
+
+impl Partition {
+    /// Begins a checkpoint without owning the partition, which a guarded one refuses unless the handle is
+    /// [forced](crate::Space::forced): for whoever looks after it from outside.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::{CheckpointOptions, Checkpoints, Merge};
+    /// use statehouse::records::ClaimOptions;
+    /// let checkpoints = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap())?;
+    /// let mut owned = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
+    /// owned.commit().merge(b"hello", Merge::Add, 2).run()?;
+    /// let space = house.space("default");
+    /// let refused = space.keyed("wordcount").partition(3).start_checkpoint(&checkpoints).err().unwrap();
+    /// assert_eq!(refused.code(), Some("SH-4003"));
+    /// let started = space.forced().keyed("wordcount").partition(3).start_checkpoint(&checkpoints)?;
+    /// assert_eq!(started.finish(&CheckpointOptions::default())?.keys, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn start_checkpoint(&self, to: &Checkpoints) -> Result<StartedCheckpoint, CheckpointError> {
+        self.unowned().start_checkpoint(to)
+    }
+}
+
+/// A checkpoint of a partition that was begun: its number is known, and nobody else takes it.
+pub struct StartedCheckpoint {
+    by: OwnedPartition,
+    place: AtPlace,
+    number: u64,
+    /// The commit that began it.
+    begun: u64,
+}
+
+impl StartedCheckpoint {
+    /// Its number in the series of the partition.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Takes it, and removes those that are not kept. Commits of the partition go on meanwhile.
+    pub fn finish(self, options: &CheckpointOptions) -> Result<CheckpointInfo, CheckpointError> {
+        let Self { by, place, number, begun } = self;
+        let (part, checksum) = by.write_part_of(&place, number, begun, options)?;
+        let mark =
+            Mark { standing: Standing::Committed, partitions: vec![(by.number(), checksum)], made_us: by.now_us() };
+        place.end(number, mark.clone())?;
+        by.end_checkpoint(part.taken.begun)?;
+        place.retire(options.keep)?;
+        Ok(Whole { number, mark, parts: vec![part] }.info())
     }
 }
 

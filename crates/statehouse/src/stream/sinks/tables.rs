@@ -30,9 +30,9 @@ pub trait Table {
 /// ```
 /// # let directory = tempfile::tempdir()?;
 /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
-/// use statehouse::stream::sinks::{CellsTable, TableSink};
+/// use statehouse::stream::sinks::{GroupTable, TableSink};
 /// let group = house.group("totals");
-/// let mut sink = TableSink::new(CellsTable::new(&group, "last-batch"));
+/// let mut sink = TableSink::new(GroupTable::new(&group, "last-batch"));
 /// assert!(sink.write(7, &[("hello".to_owned(), 3.into()), ("world".to_owned(), 1.into())])?);
 /// assert!(!sink.write(7, &[("hello".to_owned(), 3.into())])?); // a replay
 /// assert!(!sink.write(6, &[("hello".to_owned(), 2.into())])?); // one from before that
@@ -73,12 +73,12 @@ impl<T: Table> TableSink<T> {
 ///
 /// Made from an [`OwnedGroup`](crate::OwnedGroup), whoever no longer owns the group is refused.
 #[derive(Clone)]
-pub struct CellsTable {
+pub struct GroupTable {
     group: Group,
     last_id: String,
 }
 
-impl CellsTable {
+impl GroupTable {
     /// A table in a group, whose last id is in the cell of this name.
     pub fn new(group: &Group, last_id: impl Into<String>) -> Self {
         Self { group: group.clone(), last_id: last_id.into() }
@@ -90,7 +90,7 @@ fn id_in(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_integer).and_then(|id| id.try_into().ok())
 }
 
-impl Table for CellsTable {
+impl Table for GroupTable {
     type Row = (String, Value);
     type Error = Error;
 
@@ -164,12 +164,12 @@ mod tests {
         let house = Statehouse::open(directory.path().join("house")).expect("a house");
         let group = house.group("totals");
         let first = group.own(&ClaimOptions::worker("w1")).expect("it is free");
-        let mut sink = TableSink::new(CellsTable::new(&first, "last"));
+        let mut sink = TableSink::new(GroupTable::new(&first, "last"));
         assert_eq!(sink.write(1, &[("a".to_owned(), 1.into())]), Ok(true));
         let second = group.forced().own(&ClaimOptions::worker("w2")).expect("by force");
         let refused = sink.write(2, &[("a".to_owned(), 2.into())]).expect_err("it was replaced");
         assert_eq!(refused.code(), "SH-4002");
-        let mut sink = TableSink::new(CellsTable::new(&second, "last"));
+        let mut sink = TableSink::new(GroupTable::new(&second, "last"));
         assert_eq!(sink.write(1, &[("a".to_owned(), 9.into())]), Ok(false));
         assert_eq!(sink.write(u64::MAX, &[]).expect_err("too large").code(), "SH-1002");
         assert_eq!(group.cells().get("a").expect("a cell"), Some(1.into()));

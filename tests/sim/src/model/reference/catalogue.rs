@@ -108,7 +108,7 @@ impl Reference {
                     return Err(Rejection::MainBranch);
                 }
                 live.deleted = true;
-                self.branches_deleted += 1;
+                self.happened.branches_deleted += 1;
             }
             CatalogueChange::SetRetention { space, retention } => {
                 self.spaces.get_mut(space).ok_or_else(|| missing(space))?.retention = *retention;

@@ -85,7 +85,7 @@ impl Reference {
         if branches.remove(&place.1).is_some() {
             self.cell_floors.retain(|(_, space, branch), _| (*space, *branch) != place);
             self.revision += 1;
-            self.branches_forgotten += 1;
+            self.happened.branches_forgotten += 1;
         }
     }
 }

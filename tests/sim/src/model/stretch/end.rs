@@ -67,8 +67,10 @@ impl Stretch<'_> {
             self.apply(vec![erase_from(&self.reference, place, None)])?;
         }
         same(|| "branches that were not forgotten".into(), &self.reference.deleted_places(), &Vec::new())?;
-        add(&self.tally.branches_deleted, self.reference.branches_deleted);
-        add(&self.tally.branches_forgotten, self.reference.branches_forgotten);
+        add(&self.tally.branches_deleted, self.reference.happened.branches_deleted);
+        add(&self.tally.branches_forgotten, self.reference.happened.branches_forgotten);
+        add(&self.tally.restores, self.reference.happened.restores);
+        add(&self.tally.keys_noted, self.reference.happened.keys_noted);
         self.check(true)
     }
 

@@ -16,6 +16,7 @@ pub(super) fn routes(group: &str, map: &str) -> Vec<Written> {
     let commit = json!({ "number": 1, "positions": { "i": 1 } });
     // The group of a partition is OPERATOR/NUMBER.
     let of_partition = Request::post(format!("/v1/keyed/{group}/commits")).body(commit.to_string());
+    let checkpoint = Request::post(format!("/v1/keyed/{group}/checkpoints")).body(r#"{"wait":"30s"}"#);
     vec![
         ("maps.create", vec![], create.clone()),
         ("maps.delete", vec![create], of_map("DELETE", "", JsonValue::Null)),
@@ -24,7 +25,8 @@ pub(super) fn routes(group: &str, map: &str) -> Vec<Written> {
         ("maps.seal", vec![], of_map("POST", "/seal", json!({ "version": 1 }))),
         ("maps.put_key", vec![], put.clone()),
         ("maps.delete_key", vec![put], of_map("DELETE", "/keys/k", JsonValue::Null).query("version", 2)),
-        ("keyed.commit", vec![], of_partition),
+        ("keyed.commit", vec![], of_partition.clone()),
+        ("keyed.checkpoint", vec![of_partition], checkpoint),
     ]
 }
 

@@ -13,9 +13,11 @@ pub(super) enum Shown {
     OldAndForce,
     OfAnotherGroup,
     OfAnotherHistory,
+    OfAnotherSpace,
+    OfAnotherBranch,
 }
 
-pub(super) const ALL_SHOWN: [Shown; 7] = [
+pub(super) const ALL_SHOWN: [Shown; 9] = [
     Shown::Nothing,
     Shown::Old,
     Shown::Right,
@@ -23,6 +25,8 @@ pub(super) const ALL_SHOWN: [Shown; 7] = [
     Shown::OldAndForce,
     Shown::OfAnotherGroup,
     Shown::OfAnotherHistory,
+    Shown::OfAnotherSpace,
+    Shown::OfAnotherBranch,
 ];
 
 /// Where the token of a group's owner is.
@@ -38,6 +42,8 @@ pub(super) struct Owners {
     pub(super) right: String,
     pub(super) other_group: String,
     pub(super) other_history: String,
+    pub(super) other_space: String,
+    pub(super) other_branch: String,
 }
 
 pub(super) fn shows(request: Request, shown: Shown, token_in: In, owners: &Owners) -> Request {
@@ -47,6 +53,8 @@ pub(super) fn shows(request: Request, shown: Shown, token_in: In, owners: &Owner
         Shown::Right => Some(&owners.right),
         Shown::OfAnotherGroup => Some(&owners.other_group),
         Shown::OfAnotherHistory => Some(&owners.other_history),
+        Shown::OfAnotherSpace => Some(&owners.other_space),
+        Shown::OfAnotherBranch => Some(&owners.other_branch),
     };
     let force = matches!(shown, Shown::Force | Shown::OldAndForce);
     if token_in == In::Body {

@@ -51,6 +51,7 @@ impl Reference {
             Some((_, last)) if begun <= last => {
                 content.checkpoints = Some((begun, last));
                 if !content.gone.is_empty() {
+                    self.happened.keys_noted += content.gone.len() as u64;
                     self.sweep_soon(&mut map);
                 }
                 self.store_unseen(id, map, content);

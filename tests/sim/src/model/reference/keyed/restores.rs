@@ -82,6 +82,7 @@ impl Reference {
         Rejection::check_limit("keyed_contents_max", UNUSED_MAX, map.unused.len() + 1)?;
         map.unused.push(content.rows().iter().sum());
         self.sweep_soon(&mut map);
+        self.happened.restores += 1;
         let restored = Content { since: self.commit, forgotten: self.commit, ..aside };
         Ok(OpOutcome::Written(self.store_map(id, map, restored)))
     }

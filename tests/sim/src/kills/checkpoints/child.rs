@@ -1,0 +1,64 @@
+//! The process that is killed: it commits in one thread and takes checkpoints in another.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use statehouse::keyed::{CheckpointOptions, Checkpoints};
+use statehouse::records::ClaimOptions;
+use statehouse::{Error, Statehouse};
+use testkit::arguments::Arguments;
+
+use super::super::{child, text};
+use super::work::{OPERATOR, commit};
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    child::run(arguments, work)
+}
+
+/// Where the checkpoints of a directory lie.
+pub(super) fn target(path: &Path) -> String {
+    path.with_extension("checkpoints").to_str().expect("temporary folders have names of text").to_owned()
+}
+
+/// How many checkpoints were begun and have no marker.
+pub(super) fn unfinished(path: &Path) -> Result<u64, String> {
+    let (mut folders, mut unfinished) = (vec![target(path).into()], 0);
+    while let Some(folder) = folders.pop() {
+        let folder: std::path::PathBuf = folder;
+        for entry in fs::read_dir(&folder).map_err(text)? {
+            let entry = entry.map_err(text)?;
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        unfinished += u64::from(folder.join("begun").exists() && !folder.join("marker").exists());
+    }
+    Ok(unfinished)
+}
+
+fn work(path: &Path, until: Instant) -> Result<(), Error> {
+    let house = Statehouse::open(path)?;
+    let checkpoints = Checkpoints::open(&target(path)).expect("a folder");
+    let partition = house.keyed(OPERATOR).partition(0);
+    let lease = ClaimOptions::worker("child").lease(Duration::from_secs(600));
+    let mut owned = partition.acquire_by_force(&lease)?;
+    let taking = partition.owned(owned.epoch())?;
+    let mut number = owned.summary()?.map_or(0, |summary| summary.last_number);
+    std::thread::scope(|scope| {
+        let taker = scope.spawn(|| {
+            let options = CheckpointOptions::default().changes_max(3).keep(2);
+            while Instant::now() < until {
+                let taken = taking.checkpoint(&checkpoints, &options).expect("a checkpoint");
+                child::say(&format!("A {} {}", taken.number, taken.depth));
+            }
+        });
+        while Instant::now() < until {
+            number += 1;
+            commit(&mut owned, number)?;
+        }
+        taker.join().expect("checkpoints are taken");
+        Ok(())
+    })
+}
