@@ -1,9 +1,12 @@
 //! Every metric of the list has a sample with its labels, and both formats say the same.
 
+#![allow(clippy::disallowed_methods, reason = "what the server says is compared with the machine's clock")]
+
 mod running;
 mod served;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use served::served_by;
 use statehouse::Options;
@@ -11,6 +14,39 @@ use statehouse::keyed::Checkpoints;
 use statehouse::records::{ClaimOptions, Put};
 use statehouse::runs::{Projector, StoredEvent};
 use statehouse_server::metrics::list::{Kind, METRICS};
+
+/// Only of a partition that somebody owns, and of the one that has not changed for the longest time.
+#[test]
+fn the_silence_of_a_partition_is_that_of_the_quietest_owned_one() {
+    let served = served_by(&Options::default(), |server| server);
+    let silent = || served.scrape().get("statehouse_partition_silent_seconds").copied();
+    let forced = [("statehouse-force", "true")];
+    let change = |partition: u32| {
+        let path = format!("/v1/maps/words/keys/k?group=words/{partition}&version=1");
+        let answer = served.send("PUT", &path, &forced, "1");
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    };
+    served.done("PUT", "/v1/maps/words/keys/k?version=1", "1"); // no partition
+    change(1); // nobody's
+    assert_eq!(silent(), None);
+    let own = |partition: u32| {
+        let owned =
+            served.done("POST", &format!("/v1/keyed/words/{partition}/acquire"), r#"{"worker":"w","lease":"10m"}"#);
+        let owned: serde_json::Value = serde_json::from_str(&owned.body).expect("JSON");
+        owned["token"].as_str().expect("a token").to_owned()
+    };
+    let first = own(1);
+    assert!(silent().is_some_and(|seconds| (0.0..60.0).contains(&seconds)));
+    std::thread::sleep(Duration::from_millis(300));
+    let since = Instant::now();
+    change(2);
+    own(2);
+    assert!(silent() >= Some(0.3), "the other one: {:?}", silent());
+    let released = served.send("POST", "/v1/groups/words%2F1/release", &[], &format!(r#"{{"token":"{first}"}}"#));
+    assert_eq!(released.status, 200, "{}", released.body);
+    let second = silent().expect("owned");
+    assert!(second <= since.elapsed().as_secs_f64(), "that of the second one alone: {second}");
+}
 
 #[test]
 fn every_metric_is_there_with_its_labels_and_both_formats_say_the_same() {

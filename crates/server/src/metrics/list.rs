@@ -89,7 +89,7 @@ metrics! {
     THING_BYTES = gauge("statehouse_thing_bytes", &["contract"], "Bytes of the rows that hold things, across all spaces and branches; without indexes.");
     RECORDS = gauge("statehouse_records", &["type", "state"], "Records that have a type, across all spaces and branches.");
     OLDEST_READY = gauge("statehouse_oldest_ready_seconds", &["type"], "How long the next record has been ready to be claimed, in the queue where that is longest.");
-    LEFT_OUT = gauge("statehouse_queues_left_out", &[], "Queues and kinds of runs not examined for the oldest, because there are too many.");
+    LEFT_OUT = gauge("statehouse_queues_left_out", &[], "Queues, kinds of runs, and branches with further partitions not examined for the oldest, because there are too many.");
     CLAIMS = counter("statehouse_claims_total", &["type"], "Claimed records.");
     CLAIMERS_WAITING = gauge("statehouse_claimers_waiting", &[], "Workers waiting for something to claim.");
     RECORD_CHANGES = counter("statehouse_record_changes_total", &["reason"], "Ends of attempts and of records, by reason.");
@@ -102,6 +102,7 @@ metrics! {
     RUNS_VERIFIED = counter("statehouse_runs_verified_total", &[], "Runs whose projections were compared with their events.");
     RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
     UPDATES_NOT_APPLIED = counter("statehouse_keyed_updates_not_applied_total", &["outcome"], "Updates of keyed state that changed nothing: duplicate, stale, or version_conflict.");
+    PARTITION_SILENT = gauge("statehouse_partition_silent_seconds", &[], "Time since the last change of the owned partition where that is longest: its owner lives, and its inputs do not move.");
     CHECKPOINTS = counter("statehouse_checkpoints_total", &["result"], "Checkpoints of partitions taken by this server: committed or failed.");
     CHECKPOINT_AGE = gauge("statehouse_checkpoint_oldest_seconds", &[], "Time since the last checkpoint of the partition where that is longest, among those that this server has checkpointed since it started.");
     IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");

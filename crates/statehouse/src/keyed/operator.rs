@@ -89,7 +89,7 @@ impl Operator {
                 let Some(group) = group.filter(|group| name == self.name && group.starts_with(&begins)) else {
                     return Ok(found);
                 };
-                found.extend(self.number_of(&group).map(|number| (number, summary)));
+                found.extend(partition_in(&self.name, &group).map(|number| (number, summary)));
                 if found.len() >= limit {
                     return Ok(found);
                 }
@@ -102,11 +102,12 @@ impl Operator {
     fn group_of(&self, number: u32) -> String {
         format!("{}/{number}", self.name)
     }
+}
 
-    fn number_of(&self, group: &str) -> Option<u32> {
-        let number = group.strip_prefix(&self.name)?.strip_prefix('/')?;
-        number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number)
-    }
+/// The number of the partition of an operator whose group this is.
+pub(super) fn partition_in(operator: &str, group: &str) -> Option<u32> {
+    let number = group.strip_prefix(operator)?.strip_prefix('/')?;
+    number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number)
 }
 
 /// A page of operators.

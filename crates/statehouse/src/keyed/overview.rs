@@ -1,22 +1,72 @@
 //! Keyed state in an overview.
 
-use contract::Error;
+use std::time::Duration;
 
+use contract::guards::OWNER_RECORD;
+use contract::{Error, NameInGroup};
+use kernel::keyed::list::{MapPage, list};
+use kernel::names::InGroup;
+use kernel::records::get::ViewRecords;
+use node::error::from_halt;
+
+use super::operator::partition_in;
 use crate::counters::Branch;
 use crate::house::Statehouse;
 
-/// What an overview has of keyed state: nothing, because no row counts maps, and an overview reads few rows.
+/// The number of maps whose owners an overview looks for. Each costs two reads.
+pub const PARTITIONS_LOOKED_AT_MAX: usize = 4_096;
+
+/// Maps that are read at once.
+const PAGE: usize = 512;
+
+/// The keyed state of all spaces and branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct KeyedOverview {}
+pub struct KeyedOverview {
+    /// The owned partition that was changed longest ago, as `OPERATOR/NUMBER`, and how long that is.
+    pub silent: Option<(String, Duration)>,
+    /// The number of maps that were looked at.
+    looked_at: usize,
+}
 
 impl KeyedOverview {
     pub(crate) fn of(_: &Statehouse) -> Self {
-        Self {}
+        Self::default()
     }
 
-    /// Adds the maps of a branch. Returns how much was left out.
-    pub(crate) fn add(&mut self, _: &Branch<'_>) -> Result<usize, Error> {
-        Ok(0)
+    /// Adds the partitions of a branch. Returns 1 if there are more than can be looked at.
+    pub(crate) fn add(&mut self, branch: &Branch<'_>) -> Result<usize, Error> {
+        let Branch { view, keys, catalogue, place, .. } = branch;
+        let mut after: Option<NameInGroup> = None;
+        loop {
+            let limit = PAGE.min(PARTITIONS_LOOKED_AT_MAX - self.looked_at);
+            if limit == 0 {
+                return Ok(1);
+            }
+            let page = MapPage { groups: InGroup::Any, prefix: "", after: after.as_ref(), limit };
+            let listed = list(*view, keys, catalogue, *place, &page).map_err(|halt| from_halt(&halt))?;
+            self.looked_at += listed.maps.len();
+            for (map, summary) in listed.maps {
+                let silent_for = branch.since(summary.updated_at);
+                let is_longest = self.silent.as_ref().is_none_or(|(_, longest)| silent_for > *longest);
+                if let Some(partition) =
+                    map.group.filter(|group| is_longest && partition_in(&map.name, group).is_some())
+                    && is_owned(branch, &partition)?
+                {
+                    self.silent = Some((partition, silent_for));
+                }
+            }
+            match listed.next_after {
+                Some(last) => after = Some(last),
+                None => return Ok(0),
+            }
+        }
     }
+}
+
+fn is_owned(branch: &Branch<'_>, group: &str) -> Result<bool, Error> {
+    let Branch { view, keys, catalogue, place, .. } = branch;
+    let owner = catalogue.thing(place.0, place.1, Some(group), OWNER_RECORD)?;
+    let read = || ViewRecords::new(*view, *keys, catalogue)?.get(&owner);
+    Ok(read().map_err(|halt| from_halt(&halt))?.is_some_and(|record| record.holder.is_some()))
 }
