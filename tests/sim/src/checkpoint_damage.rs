@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use statehouse::Statehouse;
-use statehouse::keyed::{CheckpointChoice, CheckpointOptions, Checkpoints, KeysRange, Merge, Partition};
+use statehouse::keyed::{
+    CheckpointChoice, CheckpointOptions, Checkpoints, KeysRange, Merge, OwnedPartition, Partition,
+};
 use statehouse::records::ClaimOptions;
 use testkit::arguments::Arguments;
 use testkit::random::Random;
@@ -46,23 +48,15 @@ fn damage(seed: u64, times: u64) -> Result<u64, String> {
     let (partition, options) = (house.keyed("damaged").partition(0), CheckpointOptions::default());
     let worker = ClaimOptions::worker("w");
     let mut owned = partition.acquire(&worker).map_err(|error| text(&error))?;
-    let mut fill = |keys: std::ops::Range<u64>| {
-        let mut commit = owned.commit().advance("in", keys.end);
-        for key in keys {
-            commit = commit.merge(format!("{key:06}").as_bytes(), Merge::Add, 1);
-        }
-        commit.run().map(drop)
-    };
     for part in 0..KEYS / 5_000 {
-        fill(part * 5_000..(part + 1) * 5_000).map_err(|error| text(&error))?;
+        fill(&mut owned, part * 5_000..(part + 1) * 5_000)?;
     }
     for round in 0..3 {
-        let taking = partition.owned(partition_epoch(&partition)?).map_err(|error| text(&error))?;
-        let taken = taking.checkpoint(&checkpoints, &options).map_err(|error| text(&error))?;
+        let taken = owned.checkpoint(&checkpoints, &options).map_err(|error| text(&error))?;
         if u64::from(taken.depth) != round {
             return Err(format!("checkpoint {} needs {} others", taken.number, taken.depth));
         }
-        fill(KEYS + round * CHANGED..KEYS + (round + 1) * CHANGED).map_err(|error| text(&error))?;
+        fill(&mut owned, KEYS + round * CHANGED..KEYS + (round + 1) * CHANGED)?;
     }
     let before = digest(&partition)?;
     let files = objects(&folder)?;
@@ -70,7 +64,11 @@ fn damage(seed: u64, times: u64) -> Result<u64, String> {
     for time in 0..times {
         let file = random.choose(&files).clone();
         let whole = fs::read(&file).map_err(|error| text(&error))?;
-        let (how, bytes) = damaged(&mut random, &whole, &files)?;
+        // Without its marker the last one would not be there, and the one before would be restored.
+        let (how, bytes) = match !file.ends_with("marker") && random.one_in(7) {
+            true => ("removed", None),
+            false => damaged(&mut random, &whole, &files)?,
+        };
         match bytes {
             Some(bytes) => fs::write(&file, bytes),
             None => fs::remove_file(&file),
@@ -79,8 +77,7 @@ fn damage(seed: u64, times: u64) -> Result<u64, String> {
         let what = || format!("{} of {} bytes, {how} (time {time})", file.display(), whole.len());
         match partition.restore(&checkpoints, &CheckpointChoice::latest(), &worker) {
             Ok(_) => return Err(format!("{} was restored", what())),
-            // A marker that is gone makes it no checkpoint, and the one before is restored.
-            Err(error) if !matches!(error.code(), Some("SH-8015" | "SH-8016")) => {
+            Err(error) if error.code() != Some("SH-8015") => {
                 return Err(format!("{} was refused with {error}", what()));
             }
             Err(_) => refused += 1,
@@ -94,12 +91,16 @@ fn damage(seed: u64, times: u64) -> Result<u64, String> {
     Ok(refused)
 }
 
-fn partition_epoch(partition: &Partition) -> Result<u64, String> {
-    let owned = partition.acquire_by_force(&ClaimOptions::worker("w")).map_err(|error| error.to_string())?;
-    Ok(owned.epoch())
+/// Merges into these keys.
+fn fill(owned: &mut OwnedPartition, keys: std::ops::Range<u64>) -> Result<(), String> {
+    let mut commit = owned.commit().advance("in", keys.end);
+    for key in keys {
+        commit = commit.merge(format!("{key:06}").as_bytes(), Merge::Add, 1);
+    }
+    commit.run().map(drop).map_err(|error| error.to_string())
 }
 
-/// Another content for an object; none if it is removed.
+/// Another content for an object.
 fn damaged(random: &mut Random, whole: &[u8], files: &[PathBuf]) -> Result<(&'static str, Option<Vec<u8>>), String> {
     let mut bytes = whole.to_vec();
     let at = usize::try_from(random.below(whole.len() as u64)).expect("files are small");

@@ -43,7 +43,9 @@ struct Case {
     of_letter: bool,
 }
 
-pub(super) fn try_all() -> Cells {
+/// With the kernel's fences on or off.
+pub(super) fn try_all(fenced: bool) -> Cells {
+    kernel::canary::skip_fences(!fenced);
     let directory = fast_directory().expect("a directory");
     let options = Options::default().machine(TallyMachine).publish_to(std::sync::Arc::new(MemoryBroker::default()));
     let house = options.open(directory.path().join("house")).expect("a house");
@@ -55,7 +57,8 @@ pub(super) fn try_all() -> Cells {
     let served = Server::new(house.clone()).hosting::<TallyMachine>().keeping_checkpoints(place);
     runtime.spawn(server::serve_all(listener, served, std::future::pending()));
     let history = format!("{:016x}", house.id());
-    let mut scene = Scene { session: open_session(&client), client, history, groups: 0, cells: Cells::default() };
+    let mut scene =
+        Scene { session: open_session(&client), client, history, groups: 0, fenced, cells: Cells::default() };
     for prefix in ["agents/", STATE] {
         scene.call(Request::put(format!("/v1/guards/{prefix}")).body(r#"{"open":["inbox"]}"#));
     }
@@ -73,6 +76,7 @@ pub(super) fn try_all() -> Cells {
         }
         scene.try_again(place);
     }
+    kernel::canary::skip_fences(false);
     scene.cells
 }
 
@@ -83,6 +87,8 @@ struct Scene {
     history: String,
     /// Groups that were used up.
     groups: usize,
+    /// Whether fences are checked.
+    fenced: bool,
     cells: Cells,
 }
 
@@ -170,12 +176,17 @@ impl Scene {
             None => thing.to_owned(),
         };
         let mut case = self.cases(&group, &thing).swap_remove(place);
+        if case.of_letter {
+            // Without fences nothing would be refused.
+            kernel::canary::skip_fences(false);
+        }
         for request in &case.before {
             self.call(request.clone().header("statehouse-force", "true"));
         }
         if case.of_letter {
             case.request =
                 case.request.body(json!({ "number": letters::refused_by(&self.client, &group) }).to_string());
+            kernel::canary::skip_fences(!self.fenced);
         }
         let (old, right) = (self.own(&group, "first"), self.own(&group, "second"));
         let number = right.split('#').nth(1).expect("an attempt");

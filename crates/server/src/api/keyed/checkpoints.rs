@@ -116,7 +116,11 @@ pub(super) async fn take(server: Server, call: Call<NoQuery, TakeCheckpoint>) ->
         };
         let started = match started {
             Ok(started) => started,
-            Err(error) => return drop(tell_begun.send(Err(error))),
+            Err(error) => {
+                // Whoever is refused may try again at once.
+                drop(taking);
+                return drop(tell_begun.send(Err(error)));
+            }
         };
         let number = started.number();
         drop(tell_begun.send(Ok(number)));

@@ -156,7 +156,7 @@ impl AtPlace {
         }
     }
 
-    /// A committed checkpoint; none if it was not committed, or a part of it is gone.
+    /// A committed checkpoint; none if it was not committed, or was removed.
     pub(super) fn committed(&self, number: u64) -> Result<Option<Whole>, CheckpointError> {
         let Some(mark) = self.ended(number)?.filter(|mark| mark.standing == Standing::Committed) else {
             return Ok(None);
@@ -169,7 +169,12 @@ impl AtPlace {
                     let name = self.name(number, &format!("part-{partition}"));
                     return Err(CheckpointError::damaged(&name, "it is not the one that was committed"));
                 }
-                None => return Ok(None),
+                // It is being removed: the marker goes first.
+                None if self.ended(number)?.is_none() => return Ok(None),
+                None => {
+                    let name = self.name(number, &format!("part-{partition}"));
+                    return Err(CheckpointError::damaged(&name, "it is missing"));
+                }
             }
         }
         Ok(Some(Whole { number, mark, parts }))
