@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Value as JsonValue, json};
 use statehouse::backup::file::WholeFile;
 use statehouse::export::Exported;
+use statehouse::import::ImportOptions;
 use statehouse::{hex, import, terminal};
 use wire::routes::EXPORT_CREATE;
 
@@ -42,6 +43,7 @@ pub(crate) struct Export {
 /// Examples:
 ///   statehouse import monday.jsonl --data ./restored
 ///   statehouse import - --data ./restored < monday.jsonl
+///   statehouse import monday.jsonl --data ./moved --keep-claims
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Import {
@@ -50,6 +52,10 @@ pub(crate) struct Import {
     /// The new directory; it must not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Let workers keep what they hold, for a store that moves. Without it, what was held is released: its holder works for the store
+    /// that was exported.
+    #[arg(long)]
+    keep_claims: bool,
 }
 
 macro_rules! columns {
@@ -177,7 +183,11 @@ impl Import {
         };
         let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(1 << 20, input));
         let progress = Progress::bytes("import", bytes);
-        let imported = import::read(&self.data, &mut input, &mut |at| progress.at(at.done));
+        let mut options = ImportOptions::default();
+        if self.keep_claims {
+            options = options.keep_claims();
+        }
+        let imported = import::read_with(&self.data, &mut input, options, &mut |at| progress.at(at.done));
         let imported = imported.map_err(|error| failed(&self.file, error))?;
         progress.done();
         let mut found = shown(&self.file, &imported);

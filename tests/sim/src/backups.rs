@@ -74,7 +74,10 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let goal = format!("{} restored elsewhere, equal by hash, {during} requests meanwhile", names.len());
     report.add("backups.restored", format!("{equal}-equal"), &goal, equal == names.len() && during > 0);
     let same = names.iter().filter(|name| found(name, "export", scene.import(name))).count();
-    let goal = format!("{} imported, exported again as the same bytes, every row as a rebuild gives it", names.len());
+    let goal = format!(
+        "{} imported, exported again as the same bytes, and released, every row as a rebuild gives it",
+        names.len()
+    );
     report.add("backups.imported", format!("{same}-equal"), &goal, same == names.len());
     let read = reading::compare(&scene);
     match &read {

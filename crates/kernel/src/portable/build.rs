@@ -28,6 +28,11 @@ const STAGED_ROWS_MAX: usize = 16 << 10;
 /// Approximate bytes of values staged before they are written to the store.
 const STAGED_BYTES_MAX: usize = 16 << 20;
 
+/// Whether what is staged is to be written.
+pub(super) fn is_full(shard: &NewShard<'_>) -> bool {
+    shard.state.writes().len() >= STAGED_ROWS_MAX || shard.staged_bytes >= STAGED_BYTES_MAX
+}
+
 /// Builds a shard in an empty store.
 pub struct Builder<'store> {
     shard: NewShard<'store>,
@@ -95,7 +100,7 @@ impl<'store> Builder<'store> {
         self.put_item(item)?;
         let shard = &mut self.shard;
         shard.state.savepoint();
-        if shard.state.writes().len() >= STAGED_ROWS_MAX || shard.staged_bytes >= STAGED_BYTES_MAX {
+        if is_full(shard) {
             shard.flush()?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! - [`Item`]: one thing: a cell's version, a record, a run, an event, a message.
 //! - [`walk`]: every thing that a view holds, in the order of keys.
 //! - [`Builder`]: puts things into an empty store, with every derived row: indexes, schedule, counts.
+//! - [`release_held`]: ends what was held in the shard before.
 //! - `part`: what each contract does of this. `walking`, `new_shard`: what helps it.
 //!
 //! Derived rows are not items. Neither are sessions and the change feed: they concern the clients of one store. Things
@@ -14,11 +15,13 @@
 mod build;
 pub(crate) mod new_shard;
 pub(crate) mod part;
+mod release;
 mod walk;
 pub(crate) mod walking;
 
 pub use build::Builder;
 pub use new_shard::BuildError;
+pub use release::release_held;
 pub use walk::walk;
 
 use crate::contracts::with_contracts;

@@ -31,6 +31,11 @@ pub(crate) trait Portable {
     /// Puts an item, with every row derived from it.
     fn put(shard: &mut NewShard<'_>, begun: &mut Self::Begun, item: &Self::Item<'_>) -> Result<(), BuildError>;
 
+    /// Releases a thing that is held, on which this is due. Returns whether it was held.
+    fn release(_shard: &mut NewShard<'_>, _of: DueOf, _id: &OwnedId) -> Result<bool, BuildError> {
+        Ok(false)
+    }
+
     /// Something else follows: what was begun must be complete.
     fn end(begun: &mut Self::Begun) -> Result<(), BuildError>;
 }

@@ -14,7 +14,7 @@ use super::patch::{no_such_record, write_fields};
 use super::row::Row;
 use super::state::{By, check_fence, extend as extend_lease, give_back, hold, move_to, wrong_state};
 use super::sweep::{Sweep, sweep};
-use super::write::{open, remove, store, successor};
+use super::write::{open, peek, remove, store, successor};
 use crate::LEVEL_OF_GUARDS;
 use crate::answer::{ClaimedOutcome, OpOutcome};
 use crate::catalogue::Declared;
@@ -129,6 +129,20 @@ pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt
         after.numbers.state = FIRST_STATE;
         Ok(Ok(OpOutcome::Written(store(applying, record, before, after, Reason::Released)?)))
     })
+}
+
+/// Releases a record of a shard that was just built: its attempt goes on in the shard before, if at all. Returns whether it was held.
+pub(super) fn release_imported(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<bool, Halt> {
+    let Some(bytes) = peek(applying, record)? else { return Ok(false) };
+    let before = Row::decode(&bytes)?;
+    if before.numbers.deleted || !before.numbers.is_held() {
+        return Ok(false);
+    }
+    let mut after = successor(applying, &before);
+    give_back(applying, &mut after, 0);
+    after.numbers.state = FIRST_STATE;
+    store(applying, record, &before, after, Reason::Released)?;
+    Ok(true)
 }
 
 /// The state of records that can be claimed: a type's first state is one.

@@ -4,12 +4,14 @@
 
 use session::Halt;
 
+use super::attempt;
 use super::contract::Records;
 use super::item::RecordItem;
 use super::row::{Content, NO_STATE, Row, read_value};
 use super::write::{self, decode_floor};
 use crate::catalogue::{BranchId, SpaceId};
 use crate::keys::Kind;
+use crate::keys::due::DueOf;
 use crate::keys::things::OwnedId;
 use crate::portable::Item;
 use crate::portable::new_shard::{BuildError, NewShard};
@@ -62,6 +64,14 @@ impl Portable for Records {
             }
             RecordItem::Record { record, row } => put_record(shard, record, row),
         }
+    }
+
+    fn release(shard: &mut NewShard<'_>, of: DueOf, id: &OwnedId) -> Result<bool, BuildError> {
+        if of != DueOf::Lease {
+            return Ok(false);
+        }
+        let record = shard.place(id)?;
+        shard.applying(|applying| attempt::release_imported(applying, &record))
     }
 
     fn end((): &mut ()) -> Result<(), BuildError> {

@@ -1,7 +1,7 @@
 //! Imports: builds a new directory from an export; `docs/formats/export.md`.
 //!
 //! Keeps: the imported store is exported again before it becomes a directory, and must produce the same bytes: counts
-//! and hashes match the file, and versions, histories and times are preserved. Never: adds to an existing store, or
+//! and hashes match the file, and versions, histories and times are preserved. Then what was held is released. Never: adds to an existing store, or
 //! leaves anything behind on failure.
 
 mod catalogue;
@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use contract::{Error, Failure, FailureKind};
-use kernel::portable::{BuildError, Builder};
+use kernel::portable::{BuildError, Builder, release_held};
 use kernel::{Buckets, Catalogue};
 use kv::Store;
 use node::directory::FilledBy;
@@ -32,13 +32,39 @@ use object::Object;
 /// Maximum bytes of a line. The largest thing is a record whose fields are bytes, which is far below this.
 pub const LINE_BYTES_MAX: u64 = 64 << 20;
 
-/// Builds a new directory at `path` from an export. An existing path is refused; on failure nothing is left behind.
-/// Progress is in bytes.
+/// What an import does besides putting everything that an export has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportOptions {
+    /// Whether workers keep what they hold.
+    pub keep_claims: bool,
+}
+
+impl ImportOptions {
+    /// Workers keep what they hold: for a store that moves, and is not there any more. If it is, the same attempt goes on in both.
+    pub fn keep_claims(mut self) -> Self {
+        self.keep_claims = true;
+        self
+    }
+}
+
+/// Builds a new directory at `path` from an export. An existing path is refused; on failure nothing is left behind. What a worker
+/// held is released, since it works for the store that was exported. Progress is in bytes.
 pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -> Result<Exported, TransferError> {
+    read_with(path, input, ImportOptions::default(), on_progress)
+}
+
+/// [`read`], with options.
+pub fn read_with(
+    path: &Path,
+    input: &mut dyn BufRead,
+    options: ImportOptions,
+    on_progress: OnProgress<'_>,
+) -> Result<Exported, TransferError> {
     make_or_leave_nothing(path, || {
         let mut outcome = None;
         let created = Parts::create(path, &Options::default(), FilledBy::Transfer, |store: &dyn Store| {
-            let (imported, buckets) = match fill(store, input, on_progress) {
+            let (imported, buckets) = match fill(store, input, options, on_progress) {
                 Ok((imported, buckets)) => (Ok(imported), Ok(buckets)),
                 // The directory is abandoned; the error is reported below.
                 Err(error) => (Err(error), Err(Error::from(Failure::not_applied(FailureKind::Corrupt, "an import")))),
@@ -59,6 +85,7 @@ pub fn read(path: &Path, input: &mut dyn BufRead, on_progress: OnProgress<'_>) -
 fn fill(
     store: &dyn Store,
     input: &mut dyn BufRead,
+    options: ImportOptions,
     on_progress: OnProgress<'_>,
 ) -> Result<(Exported, Buckets), TransferError> {
     let mut lines =
@@ -100,6 +127,9 @@ fn fill(
     let hash = u64::from_le_bytes(*imported.sha256.first_chunk().expect("a hash has 32 bytes"));
     builder.finish(hash).map_err(from_build)?;
     compare(store, &header, &imported)?;
+    if !options.keep_claims {
+        release_held(store, KEYS).map_err(from_build)?;
+    }
     Ok((imported, buckets))
 }
 

@@ -117,21 +117,34 @@ impl Scene {
         }
     }
 
-    /// Imports an export, exports it again, and checks every row of records that follows from others.
+    /// Imports an export, exports it again, and checks every row of records that follows from others. The same once more with
+    /// all claims released.
     pub(super) fn import(&self, name: &str) -> Result<(), String> {
-        let (file, imported) = (format!("{name}.jsonl"), format!("{name}-imported"));
-        let output = self.command(&["import", &file, "--data", &imported]);
-        if !output.status.success() {
-            return Err(format!("import: {output:?}"));
+        let (file, imported, released) =
+            (format!("{name}.jsonl"), format!("{name}-imported"), format!("{name}-released"));
+        for arguments in
+            [&["import", &file, "--data", &imported, "--keep-claims"][..], &["import", &file, "--data", &released][..]]
+        {
+            let output = self.command(arguments);
+            if !output.status.success() {
+                return Err(format!("{arguments:?}: {output:?}"));
+            }
         }
         let lines = std::fs::read(self.path(&file)).map_err(|error| error.to_string())?;
-        let mut again = Vec::new();
-        let written = export::write_directory(&self.path(&imported), &mut again, &mut |_| {});
-        written.map_err(|error| error.to_string())?;
-        if again != lines {
+        if self.exported_again(&imported)? != lines {
             return Err("exported again it has other bytes".to_owned());
         }
-        self.check_rows(&self.path(&imported))
+        if let Some(held) = held_in(&self.exported_again(&released)?)? {
+            return Err(format!("still held: {held}"));
+        }
+        self.check_rows(&self.path(&imported))?;
+        self.check_rows(&self.path(&released))
+    }
+
+    fn exported_again(&self, directory: &str) -> Result<Vec<u8>, String> {
+        let mut lines = Vec::new();
+        let written = export::write_directory(&self.path(directory), &mut lines, &mut |_| {});
+        written.map(|_| lines).map_err(|error| error.to_string())
     }
 
     fn check_rows(&self, directory: &Path) -> Result<(), String> {
@@ -144,4 +157,15 @@ impl Scene {
         let instance = Instance::restore(&Plan::memory(), keys, &image)?;
         crate::records::check_rows(&instance, &*instance.view()?)
     }
+}
+
+/// The first line of an export that somebody holds.
+fn held_in(lines: &[u8]) -> Result<Option<String>, String> {
+    for line in String::from_utf8_lossy(lines).lines() {
+        let line: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        if ["lease_cluster_us", "worker", "holder_session"].iter().any(|member| !line[member].is_null()) {
+            return Ok(Some(line.to_string()));
+        }
+    }
+    Ok(None)
 }

@@ -354,6 +354,7 @@ pub(super) const STEPS: &[Step] = &[
     does("backup restore monday.shbackup restored").alone().loose(),
     does("export monday.jsonl").loose(),
     does("import monday.jsonl --data imported").alone().loose(),
+    does("import monday.jsonl --data moved --keep-claims").alone().loose(),
     // Commands that depend on time.
     does("rec claim jobs. --worker w1"),
     does("rec fail jobs.2 2 --error 'mail server is down'"),
