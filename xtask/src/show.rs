@@ -77,6 +77,8 @@ enum Work {
     BeforeAfter,
     /// Measure the tree of sources.
     Structure,
+    /// Run a program outside of the workspace, at full size alone: it needs what nobody else has to install.
+    Outside(&'static str),
     /// Run these programs one after another.
     Programs(&'static [Program]),
 }
@@ -137,6 +139,7 @@ fn command_lines(work: &Work) -> Vec<String> {
         Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
         Work::BeforeAfter => vec![before::DESCRIPTION.to_string()],
         Work::Structure => vec![structure::DESCRIPTION.to_string()],
+        Work::Outside(line) => vec![format!("cargo {line}")],
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
         }
@@ -266,6 +269,8 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         (Work::BeforeAfter, Size::Full) => return before::run(root, topic.name, item.name, report),
         // It would build the product twice.
         (Work::BeforeAfter, Size::Small) => return Ok(()),
+        (Work::Outside(line), Size::Full) => vec![(*line).to_owned()],
+        (Work::Outside(_), Size::Small) => return Ok(()),
         (Work::Structure, _) => return structure::run(root, topic.name, item.name, report),
         (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, None, report),
         (Work::Summed { small, .. }, Size::Small) => {

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Report {
         );
         let figure = format!("{ratio:.2}x-{of_ours:.0}-keys/s");
         report.add(
-            &format!("speed.rocksdb-{count}"),
+            &format!("rocksdb.{count}"),
             figure,
             ">=1.0 of RocksDB, its log synced per batch",
             ratio >= 1.0,

@@ -5,6 +5,10 @@
 
 use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 
+/// Debian's RocksDB, not one that is built here.
+const ROCKSDB: &str = "run --release --manifest-path bench/rocksdb/Cargo.toml --config env.ROCKSDB_INCLUDE_DIR=\"/usr/include\" \
+                       --config env.ROCKSDB_LIB_DIR=\"/usr/lib/x86_64-linux-gnu\" -- keyed";
+
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
     name: "keyed",
@@ -59,6 +63,12 @@ pub(super) const TOPIC: Topic = Topic {
             name: "speed",
             shows: "commits of 100 puts at 1, 4 and 16 operators, beside the bare journal and the bare map with the same bytes",
             work: Work::Programs(&[Program { cargo: BENCH, full: "keyed-speed", small: "keyed-speed --small" }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "rocksdb",
+            shows: "the same commits beside RocksDB, its log synced for each batch of 100; bench/rocksdb/README.md says what to install",
+            work: Work::Outside(ROCKSDB),
             judge: Judge::Speed,
         },
         Item {
