@@ -281,6 +281,8 @@ pub struct MapSummary {
     pub seal: Option<LogicalTime>,
     /// The commit number of the last change.
     pub commit: u64,
+    /// The commit number of its last restore, if there was one. A restore that fails leaves it as it is.
+    pub restored: Option<u64>,
     /// When it was changed, µs since 1970 in UTC.
     pub updated_at: u64,
 }

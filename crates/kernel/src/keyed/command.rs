@@ -167,7 +167,7 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
         match self {
             KeyedAct::Update(updates) => updates.value_bytes_max(),
             KeyedAct::Commit(commit) => commit.updates.value_bytes_max(),
-            KeyedAct::RestoreRows(_, rows) => rows.row_bytes_max(),
+            KeyedAct::RestoreRows(_, rows) => rows.value_bytes_max(),
             _ => 0,
         }
     }

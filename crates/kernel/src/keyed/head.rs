@@ -124,11 +124,12 @@ impl MapHead {
 
     /// What a reader sees of it.
     pub fn summary(&self) -> MapSummary {
-        let Content { keys, deleted, last_number, seal, waiting, .. } = self.content;
+        let Content { keys, deleted, last_number, seal, waiting, since, .. } = self.content;
         let mut summary = MapSummary::default();
         (summary.policy, summary.waiting) = (self.policy, waiting);
         (summary.keys, summary.deleted, summary.last_number, summary.seal) = (keys, deleted, last_number, seal);
         (summary.commit, summary.updated_at) = (self.commit, self.updated_us);
+        summary.restored = Some(since).filter(|since| *since > 0);
         summary
     }
 

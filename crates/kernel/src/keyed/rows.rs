@@ -131,11 +131,18 @@ impl<'bytes> ContentRows<'bytes> {
         self.bytes
     }
 
-    /// The most bytes of one row.
-    pub(crate) fn row_bytes_max(&self) -> usize {
+    /// The most bytes of one value, as updates count them: without its kind, and without what is stored beside it.
+    pub(crate) fn value_bytes_max(&self) -> usize {
+        let payload = |value: &[u8]| value.len().saturating_sub(1);
         let bytes = self.iter().map(|row| match row {
-            ContentRow::Key(_, row) => row.len(),
-            ContentRow::Waiting(_, _, row) => row.len(),
+            ContentRow::Key(_, row) => match Entry::decode(row).map(|entry| entry.state) {
+                Ok(KeyState::Put { value, .. }) => payload(value),
+                _ => 0,
+            },
+            ContentRow::Waiting(_, _, row) => match WaitingUpdate::decode(row) {
+                Ok(WaitingUpdate::Put(value)) => payload(value),
+                _ => 0,
+            },
             ContentRow::Gone(_) | ContentRow::Position(..) | ContentRow::Answer(_) => 0,
         });
         bytes.max().unwrap_or(0)

@@ -178,6 +178,10 @@ pub(crate) fn command(applying: &mut Applying<'_>, command: &DeadLetterCommand<'
         DeadLetterAct::Retry => {
             let mut transact = letter.transact()?;
             transact.force |= asks.force;
+            if !asks.fences.is_empty() {
+                // One without a group is in that of its only thing. With a fence it has two, and says which group it is in.
+                transact.group = Some(letter.group);
+            }
             for fence in &asks.fences {
                 transact.fences.retain(|own| own.record != fence.record);
                 transact.fences.push(*fence);

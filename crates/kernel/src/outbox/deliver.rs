@@ -31,7 +31,7 @@ pub(crate) fn deliver(applying: &mut Applying<'_>, bucket: u16, at_us: u64, numb
                 return Err(Halt::Inconsistent("a message is not a transaction".into()));
             };
             if !matches!(transact::bucket_here(applying.catalogue, &transact), Err(Rejection::NotHere { .. })) {
-                return execute(applying, &stored, number, &transact);
+                return execute_due(applying, &stored, number, &transact);
             }
             MessageState::Outgoing
         }
@@ -64,14 +64,40 @@ pub(crate) fn give_up(
     let stored = Stored::decode(&row)?;
     let Target::Transact(body) = stored.send.target else { return Ok(()) };
     let Body::Transact(transact) = Body::decode(body)? else { return Ok(()) };
+    keep_damaged(applying, &stored, number, &transact, damaged)
+}
+
+/// Keeps a message that needs something damaged as a dead letter.
+fn keep_damaged(
+    applying: &mut Applying<'_>,
+    message: &Stored<'_>,
+    number: u64,
+    transact: &Transact<'_>,
+    damaged: &DamagedRange,
+) -> Result<(), Halt> {
     let refusal = damage::refusal(damaged, applying.catalogue);
-    let reason = match dead_letters::keep(applying, &stored, number, &transact, refusal) {
+    let reason = match dead_letters::keep(applying, message, number, transact, refusal) {
         // Where it would be kept is damaged, too.
         Err(halt) if halt.set_apart().is_some() => Reason::Dropped,
         kept => kept_or_dropped(kept?),
     };
-    note(applying, &stored, number, reason);
+    note(applying, message, number, reason);
     Ok(())
+}
+
+/// [`execute`], for a message that nobody sends again: it becomes a dead letter too if it needs something damaged. Here, and not where
+/// the whole step is undone: executing has a savepoint of its own, behind the removal of what was due.
+fn execute_due(
+    applying: &mut Applying<'_>,
+    message: &Stored<'_>,
+    number: u64,
+    transact: &Transact<'_>,
+) -> Result<(), Halt> {
+    let executed = execute(applying, message, number, transact);
+    match applying.undo_if_damaged(executed)? {
+        Ok(()) => Ok(()),
+        Err(damaged) => keep_damaged(applying, message, number, transact, &damaged),
+    }
 }
 
 fn kept_or_dropped(is_kept: bool) -> Reason {

@@ -135,7 +135,9 @@ pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt
 pub(super) fn release_imported(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<bool, Halt> {
     let Some(bytes) = peek(applying, record)? else { return Ok(false) };
     let before = Row::decode(&bytes)?;
-    if before.numbers.deleted || !before.numbers.is_held() {
+    // One that has expired is removed by the first tick, as if nobody had held it.
+    let is_there = before.numbers.exists_at(applying.call.stamp.wall_us);
+    if !is_there || !before.numbers.is_held() {
         return Ok(false);
     }
     let mut after = successor(applying, &before);

@@ -36,8 +36,10 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
                 Ok(done) => done,
                 Err(damaged) => {
                     // What it would change cannot be read by anybody, and it must not be due forever.
-                    if let Due::Send { number } = due {
-                        give_up(applying, entry.bucket, at_us, number, &damaged)?;
+                    match due {
+                        Due::Send { number } => give_up(applying, entry.bucket, at_us, number, &damaged)?,
+                        Due::DeadLetter { .. } => applying.folded.count_dead_letters(-1),
+                        Due::Thing(..) | Due::Session(_) => {}
                     }
                     applying.drop_due(clock, entry.bucket, entry.suffix);
                     1

@@ -30,6 +30,7 @@ pub use node::backup_times::BackupTimes;
 
 use crate::export;
 use crate::house::Statehouse;
+use crate::import::ImportOptions;
 use crate::options::Options;
 use crate::transfer::{HashingReader, HashingWriter, KEYS, OnProgress, Progress, TransferError, make_or_leave_nothing};
 
@@ -225,7 +226,8 @@ fn build_again(path: &Path, manifest: &Manifest) -> Result<(), TransferError> {
         out.flush()?;
         drop((view, store));
         let mut lines = io::BufReader::new(node::directory::owner_only::open(&lines)?);
-        crate::import::read(&rebuilt, &mut lines, &mut |_| {})?;
+        // A restored backup takes the place of its store, claims included.
+        crate::import::read_with(&rebuilt, &mut lines, ImportOptions::default().keep_claims(), &mut |_| {})?;
         std::fs::remove_dir_all(path)?;
         std::fs::rename(&rebuilt, path)?;
         node::directory::owner_only::sync_folder_of(path)?;

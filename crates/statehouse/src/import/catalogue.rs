@@ -18,6 +18,16 @@ pub(super) struct Header {
     numbers: Numbers,
 }
 
+/// An epoch above this leaves too few above it, and no store gets there: it rises with each restore and each import.
+const EPOCH_MAX: u64 = 1 << 20;
+
+fn epoch(line: &Object<'_>) -> Result<u64, Wrong> {
+    match line.number_or_zero("epoch")? {
+        epoch if epoch <= EPOCH_MAX => Ok(epoch),
+        epoch => Err(format!("its epoch is {epoch}, more than {EPOCH_MAX}")),
+    }
+}
+
 impl Header {
     pub(super) fn read(line: Object<'_>) -> Result<Self, Wrong> {
         let format: u32 = line.number("format")?;
@@ -34,7 +44,7 @@ impl Header {
             applied: Applied {
                 index: line.number("applied_index")?,
                 commit: line.number("commit")?,
-                epoch: line.number_or_zero("epoch")?,
+                epoch: epoch(&line)?,
                 stamp,
                 ..Applied::default()
             },

@@ -8,6 +8,7 @@ use contract::keyed::{InputPosition, KeyedValue, MapSummary};
 use contract::limits::SCAN_ROWS_MAX;
 use contract::{Error, NameInGroup, Rejection, names};
 
+use super::commit::OwnKeyedOp;
 use super::partition_commit::PartitionCommit;
 use super::reads::{KeysPage, KeysRange};
 use crate::OwnedGroup;
@@ -183,13 +184,30 @@ impl Partition {
     /// on, if no guard covers them yet.
     pub fn acquire(&self, options: &ClaimOptions) -> Result<OwnedPartition, Error> {
         self.guard()?;
-        self.owned_by(self.group().own(options)?)
+        self.taken_over(self.group().own(options)?)
     }
 
     /// Owns the partition at once, whoever owns it.
     pub fn acquire_by_force(&self, options: &ClaimOptions) -> Result<OwnedPartition, Error> {
         self.guard()?;
-        self.owned_by(self.group().forced().own(options)?)
+        self.taken_over(self.group().forced().own(options)?)
+    }
+
+    /// The partition, which was just acquired. A restore of the owner before is over: its commands are refused from now on.
+    fn taken_over(&self, group: OwnedGroup) -> Result<OwnedPartition, Error> {
+        self.give_up_restore(&group)?;
+        self.owned_by(group)
+    }
+
+    /// Gives up what an owner before has put aside, if it did not come to the end of its restore.
+    pub fn give_up_restore(&self, by: &OwnedGroup) -> Result<(), Error> {
+        match self.group().maps().restoring(&self.operator.name)? {
+            None => Ok(()),
+            Some(number) => {
+                let map = self.operator.name.clone();
+                by.commit().with_op(OwnKeyedOp::AbandonRestore(map, number)).run().map(drop)
+            }
+        }
     }
 
     /// The partition as this attempt owns it: one that [`acquire`](Self::acquire) has returned, here or in another process.
@@ -250,7 +268,7 @@ impl Partition {
 
     /// Whether a restore is putting aside what the partition will hold.
     pub fn is_restoring(&self) -> Result<bool, Error> {
-        self.group().maps().is_restoring(&self.operator.name)
+        Ok(self.group().maps().restoring(&self.operator.name)?.is_some())
     }
 }
 

@@ -7,7 +7,6 @@ use contract::{Error, NameInGroup};
 use kernel::keyed::list::{MapPage, list};
 use kernel::names::InGroup;
 use kernel::records::get::ViewRecords;
-use node::error::from_halt;
 
 use super::operator::partition_in;
 use crate::counters::Branch;
@@ -44,7 +43,8 @@ impl KeyedOverview {
                 return Ok(1);
             }
             let page = MapPage { groups: InGroup::Any, prefix: "", after: after.as_ref(), limit };
-            let listed = list(*view, keys, catalogue, *place, &page).map_err(|halt| from_halt(&halt))?;
+            // A damaged map must not hide what else there is.
+            let Ok(listed) = list(*view, keys, catalogue, *place, &page) else { return Ok(1) };
             self.looked_at += listed.maps.len();
             for (map, summary) in listed.maps {
                 let silent_for = branch.since(summary.updated_at);
@@ -68,5 +68,5 @@ fn is_owned(branch: &Branch<'_>, group: &str) -> Result<bool, Error> {
     let Branch { view, keys, catalogue, place, .. } = branch;
     let owner = catalogue.thing(place.0, place.1, Some(group), OWNER_RECORD)?;
     let read = || ViewRecords::new(*view, *keys, catalogue)?.get(&owner);
-    Ok(read().map_err(|halt| from_halt(&halt))?.is_some_and(|record| record.holder.is_some()))
+    Ok(read().ok().flatten().is_some_and(|record| record.holder.is_some()))
 }

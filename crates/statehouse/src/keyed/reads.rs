@@ -172,15 +172,15 @@ impl Maps {
         self.read(map, |found| Ok(found.head.summary()))
     }
 
-    /// Whether a restore is putting aside what the map will hold.
-    pub(super) fn is_restoring(&self, map: &str) -> Result<bool, Error> {
+    /// The number of the content that a restore is putting aside, if one is.
+    pub(super) fn restoring(&self, map: &str) -> Result<Option<u32>, Error> {
         self.check_names(map)?;
         let (view, catalogue, ids) = self.scope.view()?;
         let map = catalogue.thing(ids.space, ids.branch, self.group.as_deref(), map)?;
         // Also of a map that does not exist: it will when the restore has ended.
         let read = || view.get(&ids.keys.map(&map))?.map(|row| MapHead::decode(&row)).transpose();
         let head: Option<MapHead> = read().map_err(|halt| from_halt(&halt))?;
-        Ok(head.is_some_and(|head| head.building.is_some()))
+        Ok(head.and_then(|head| head.building).map(|building| building.content.number))
     }
 
     /// The maps whose names begin with a prefix, by name and then by group, with their summaries.

@@ -4,11 +4,12 @@ use contract::guards::OWNER_RECORD;
 use contract::records::types::GONE;
 use contract::{Error, RecordRejection};
 use kernel::records::row::Row;
-use kernel::{Fence, Transact};
+use kernel::{Catalogue, Fence, Transact};
+use kv::View;
 use node::error::from_halt;
 use std::sync::Arc;
 
-use crate::admission::Scope;
+use crate::admission::{Scope, ScopeIds};
 
 /// What writes may do besides what anybody may.
 #[derive(Clone, Default)]
@@ -49,10 +50,15 @@ impl Authority {
 
     /// Refuses if the group has another owner, or none.
     pub(crate) fn check_owner(&self, scope: &Scope) -> Result<(), Error> {
+        let (view, catalogue, ids) = scope.view()?;
+        self.check_owner_in(&*view, &catalogue, &ids)
+    }
+
+    /// Refuses if the group has another owner in a view, or none.
+    pub(crate) fn check_owner_in(&self, view: &dyn View, catalogue: &Catalogue, ids: &ScopeIds) -> Result<(), Error> {
         let Some((group, given)) = &self.owner else {
             return Ok(());
         };
-        let (view, catalogue, ids) = scope.view()?;
         let owner = catalogue.thing(ids.space, ids.branch, Some(group), OWNER_RECORD)?;
         let bytes = view.get(&ids.keys.record(&owner)).map_err(|error| node::error::from_kv(&error))?;
         let read = |bytes: &[u8]| Row::decode(bytes).map(|row| (row.numbers, row.worker.map(str::to_owned)));

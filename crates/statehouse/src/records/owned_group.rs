@@ -11,6 +11,7 @@ use contract::{Error, RecordRejection, Rejection, Subject, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
 use kernel::{Body, FreedThing, Op, OpOutcome, RecordAct, Transact};
+use kv::View;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
 use waiting::{Place, Wanted};
@@ -82,6 +83,21 @@ impl OwnedGroup {
             Ok(()) => Ok(false),
             Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => Ok(true),
             Err(other) => Err(other),
+        }
+    }
+
+    /// Refuses if it is lost in a view.
+    pub(crate) fn check_owned_in(&self, view: &dyn View) -> Result<(), Error> {
+        let scope = &self.group.scope;
+        let (catalogue, ids) = scope.current()?;
+        scope.authority.check_owner_in(view, &catalogue, &ids)
+    }
+
+    /// Owns the group for at least so long from now on, if what is left of its lease is less.
+    pub(crate) fn extend_to(&self, least: Duration) -> Result<(), Error> {
+        match self.attempt > 0 && self.group.owner()?.is_some_and(|holder| holder.lease_left < least) {
+            true => self.extend(Some(least)),
+            false => Ok(()),
         }
     }
 

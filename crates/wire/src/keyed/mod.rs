@@ -52,6 +52,8 @@ object! {
         seal: Option<Version>,
         /// The commit of the last change.
         commit: u64,
+        /// The commit of its last restore; null if there was none. A restore that fails leaves it as it is.
+        restored: Option<u64>,
         /// When it was changed.
         updated_at: String,
     }

@@ -180,13 +180,18 @@ pub(super) async fn restore(server: Server, call: Call<NoQuery, RestorePartition
             Err(error) => return drop(tell_begun.send(Err(error))),
         };
         let epoch = owned.epoch();
-        drop(tell_begun.send(Ok((checkpoint, owned.owned_group().token(), epoch))));
-        let ended = match owned.restore_to(found).and_then(|()| Ok(owned.summary()?)) {
-            Ok(summary) => Ok((
+        // Not before it has begun in the store: whoever asks whether it goes on is told so until it has ended.
+        let (mut begun, token) = (Some(tell_begun), owned.owned_group().token());
+        let restored = owned.restore_telling(found, || {
+            drop(begun.take().map(|tell| tell.send(Ok((checkpoint, token, epoch)))));
+        });
+        let ended = match (restored.and_then(|()| Ok(owned.summary()?)), begun) {
+            (Ok(summary), _) => Ok((
                 summary.map_or(0, |summary| summary.last_number) + 1,
                 summary.and_then(|summary| summary.seal).map(Version),
             )),
-            Err(error) => Err((error, owned)),
+            (Err(error), Some(tell)) => return drop(tell.send(Err(error))),
+            (Err(error), None) => Err((error, owned)),
         };
         match tell_ended.send(ended) {
             Ok(()) => {}

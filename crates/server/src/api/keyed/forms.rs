@@ -21,6 +21,7 @@ pub(super) fn map(name: NameInGroup, summary: &MapSummary) -> ShownMap {
         last_number: summary.last_number,
         seal: summary.seal.map(Version),
         commit: summary.commit,
+        restored: summary.restored,
         updated_at: iso(summary.updated_at),
     }
 }

@@ -99,8 +99,14 @@ pub(super) async fn acquire(server: Server, call: Call<NoQuery, AcquirePartition
     let outside = RequestScope { session: None, secret: None, ..scope.clone() };
     let guarded = outside.open(&server.house)?.space.keyed(operator.as_str()).partition(partition);
     let (handles, of_group) = scope.open_group(&server.house, &group)?;
+    let of = guarded.clone();
     server.call(move |_| guarded.guard()).await?;
     let owned = of_group.own_until(&options, server.waited(wait)).await?;
+    let owned = match handles.replayed() {
+        // It was answered before, perhaps to an owner that is replaced by now.
+        true => owned,
+        false => server.call(move |_| of.give_up_restore(&owned).map(|()| owned)).await?,
+    };
     let summary = owned.maps().summary(&operator)?;
     let answer = PartitionAcquired {
         operator,

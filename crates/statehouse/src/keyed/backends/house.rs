@@ -150,7 +150,7 @@ impl<K: StateKey, V: StateValue, Ver: StateVersion> HouseStateBackend<K, V, Ver>
         let counts = RestoredCounts { keys: content.entries.len() as u64 - deleted, deleted, waiting: 0 };
         Restoring::begin(&begin, &self.map, restored)?.finish(counts, |rows| {
             let mut entries = content.entries.iter();
-            entries.try_for_each(|(key, entry)| Ok(rows.add(&Self::row_of(key, entry)?)?))
+            entries.try_for_each(|(key, entry)| Ok(rows.add(&Self::row_of(key, entry)?).map(drop)?))
         })
     }
 

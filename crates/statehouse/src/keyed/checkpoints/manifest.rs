@@ -101,6 +101,11 @@ pub(super) struct Mark {
 }
 
 impl Mark {
+    /// Whether a partition takes part.
+    pub(super) fn has(&self, partition: u32) -> bool {
+        self.partitions.iter().any(|(number, _)| *number == partition)
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.u8(match self.standing {

@@ -3,6 +3,7 @@
 //! Touches: the map, through commands of its owner. Keeps: the map is as it was until the last step.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use contract::Error;
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
@@ -24,6 +25,9 @@ use crate::records::ClaimOptions;
 
 /// Rows are put aside in commands of about this size, so that commits of others go on between them.
 const COMMAND_BYTES: usize = 256 << 10;
+
+/// What is left of the lease while a restore goes on.
+const LEASE_LEFT_MIN: Duration = Duration::from_secs(20);
 
 /// Commands that are on their way at once.
 const PENDING_MAX: usize = 4;
@@ -122,10 +126,24 @@ impl OwnedPartition {
     /// Restores the partition, which this handle owns already. It is as it was until all rows were read and checked; commits until
     /// then are gone with what it held.
     pub fn restore_to(&mut self, found: FoundCheckpoint) -> Result<(), CheckpointError> {
+        self.restore_telling(found, || {})
+    }
+
+    /// [`restore_to`](Self::restore_to), which says when it has begun: from then on until it has ended,
+    /// [`is_restoring`](Partition::is_restoring) holds. The lease is extended meanwhile.
+    pub fn restore_telling(&mut self, found: FoundCheckpoint, begun: impl FnOnce()) -> Result<(), CheckpointError> {
         let FoundCheckpoint { part, readers, .. } = found;
         let begin = || self.owned_group().commit();
-        Restoring::begin(&begin, self.operator().name(), part.map)?.finish(part.counts, |rows| {
-            Merged::new(readers).each(|row| rows.add(row).map_err(CheckpointError::from))
+        self.owned_group().extend_to(LEASE_LEFT_MIN)?;
+        let restoring = Restoring::begin(&begin, self.operator().name(), part.map)?;
+        begun();
+        restoring.finish(part.counts, |rows| {
+            Merged::new(readers).each(|row| {
+                if rows.add(row)? {
+                    self.owned_group().extend_to(LEASE_LEFT_MIN)?;
+                }
+                Ok(())
+            })
         })?;
         Ok(self.refresh()?)
     }
@@ -156,10 +174,14 @@ impl<'restoring> Restoring<'restoring> {
         Ok(Self { commit, map, number, rows: Vec::new(), pending: VecDeque::new() })
     }
 
-    /// Puts an encoded row aside.
-    pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<(), Error> {
+    /// Puts an encoded row aside. Returns whether that took a command.
+    pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<bool, Error> {
         self.rows.extend_from_slice(row);
-        if self.rows.len() >= COMMAND_BYTES { self.send() } else { Ok(()) }
+        let is_full = self.rows.len() >= COMMAND_BYTES;
+        if is_full {
+            self.send()?;
+        }
+        Ok(is_full)
     }
 
     fn send(&mut self) -> Result<(), Error> {

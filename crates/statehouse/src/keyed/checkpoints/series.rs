@@ -3,7 +3,7 @@
 //! Touches: objects. Keeps: a number is given once; a checkpoint is there when its marker says so and its manifests fit the marker.
 //! Never: removes what a checkpoint that is kept needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::KeyedRejection;
 use objects::{Objects, ObjectsError};
@@ -34,6 +34,8 @@ pub struct CheckpointInfo {
     pub commit: u64,
     /// When it was committed, µs since 1970 in UTC.
     pub made_us: u64,
+    /// It was just taken, and what is not needed any more could not be removed, for this reason. It counts all the same.
+    pub not_removed: Option<String>,
 }
 
 /// A committed checkpoint, with its parts.
@@ -48,6 +50,11 @@ impl Whole {
         self.parts.iter().find(|part| part.partition == partition)
     }
 
+    /// The same, after what was not needed any more was removed, or not.
+    pub(super) fn info_after(&self, removed: Result<(), CheckpointError>) -> CheckpointInfo {
+        CheckpointInfo { not_removed: removed.err().map(|error| error.to_string()), ..self.info() }
+    }
+
     pub(super) fn info(&self) -> CheckpointInfo {
         let sum = |of: fn(&Part) -> u64| self.parts.iter().map(of).sum();
         CheckpointInfo {
@@ -59,6 +66,7 @@ impl Whole {
             base: self.parts.iter().filter_map(|part| part.base).max(),
             commit: self.parts.iter().map(|part| part.taken.commit).min().unwrap_or(0),
             made_us: self.mark.made_us,
+            not_removed: None,
         }
     }
 }
@@ -226,25 +234,120 @@ impl AtPlace {
         Ok(found)
     }
 
-    /// Removes all but the last committed ones and what those build on, and whatever was not committed before the last.
-    pub(super) fn retire(&self, keep: usize) -> Result<(), CheckpointError> {
-        let (mut kept, mut needed) = (0, BTreeSet::new());
-        for number in self.numbers()? {
-            let whole = match self.committed(number) {
-                Ok(whole) => whole,
-                // Somebody may want to look at it.
-                Err(CheckpointError::Store(_)) => continue,
+    /// What a checkpoint may build on: the one before it that has the partition, if that is there with all that it needs.
+    pub(super) fn base_for(&self, number: u64, partition: u32) -> Result<Option<(u64, Part)>, CheckpointError> {
+        for earlier in self.numbers()?.into_iter().filter(|earlier| *earlier < number) {
+            let has_it = match self.committed(earlier) {
+                Ok(found) => found.is_some_and(|whole| whole.part(partition).is_some()),
+                // What is damaged is nothing to build on.
+                Err(CheckpointError::Store(_)) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            let is_wanted = kept < keep.max(1) || needed.contains(&number);
-            match &whole {
-                Some(whole) if is_wanted => {
+            if has_it {
+                return match self.chain(Some(earlier), partition) {
+                    Ok(chain) => Ok(chain.into_iter().next()),
+                    Err(CheckpointError::Store(_)) => Ok(None),
+                    Err(error) => Err(error),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Commits a checkpoint whose parts are written. It is given up instead if somebody has ended it, if what it builds on is gone, or
+    /// if a later one is there: the last one must have the last state.
+    pub(super) fn commit(&self, number: u64, parts: Vec<(Part, u64)>, now_us: u64) -> Result<Whole, CheckpointError> {
+        let marked = parts.iter().map(|(part, checksum)| (part.partition, *checksum)).collect();
+        let mark = Mark { standing: Standing::Committed, partitions: marked, made_us: now_us };
+        let given_up = || KeyedRejection::CheckpointGivenUp { of: self.of.clone(), number, missing: 0 };
+        if self.begun(number)?.is_none() {
+            return Err(given_up().into());
+        }
+        let ended = match self.may_be_committed(number, &parts)? {
+            true => self.end(number, mark.clone())?,
+            false => self.end(number, Mark { standing: Standing::GivenUp, ..mark.clone() })?,
+        };
+        if ended.standing != Standing::Committed || ended.partitions != mark.partitions {
+            return Err(given_up().into());
+        }
+        Ok(Whole { number, mark: ended, parts: parts.into_iter().map(|(part, _)| part).collect() })
+    }
+
+    fn may_be_committed(&self, number: u64, parts: &[(Part, u64)]) -> Result<bool, CheckpointError> {
+        for later in self.numbers()?.into_iter().take_while(|later| *later > number) {
+            let committed = self.ended(later)?.filter(|mark| mark.standing == Standing::Committed);
+            let has_one = |mark: &Mark| parts.iter().any(|(part, _)| mark.has(part.partition));
+            if committed.as_ref().is_some_and(has_one) {
+                return Ok(false);
+            }
+        }
+        for (part, _) in parts {
+            match part.base.map(|base| self.chain(Some(base), part.partition)) {
+                None | Some(Ok(_)) => {}
+                Some(Err(CheckpointError::Store(_))) => return Ok(false),
+                Some(Err(error)) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes, for each partition, all but the last committed ones and what those build on. What was not committed before the last one
+    /// of all its partitions is given up. While something is not committed yet, what it may build on stays.
+    pub(super) fn retire(&self, keep: usize) -> Result<(), CheckpointError> {
+        let (mut kept, mut needed, mut in_use) = (BTreeMap::<u32, usize>::new(), BTreeSet::new(), BTreeSet::new());
+        for number in self.numbers()? {
+            match self.committed(number) {
+                Ok(Some(whole)) => {
+                    let of = |part: &Part| kept.get(&part.partition).copied().unwrap_or(0);
+                    let is_last = whole.parts.iter().any(|part| of(part) < keep.max(1));
+                    let is_used = whole.parts.iter().any(|part| in_use.contains(&part.partition));
+                    if !is_last && !is_used && !needed.contains(&number) {
+                        self.remove(number)?;
+                        continue;
+                    }
                     needed.extend(whole.parts.iter().filter_map(|part| part.base));
-                    kept += 1;
+                    // One that cannot be restored does not count: the one before it may be the last that can.
+                    for part in &whole.parts {
+                        if self.chain(Some(number), part.partition).is_ok() {
+                            *kept.entry(part.partition).or_default() += 1;
+                        }
+                    }
                 }
-                // It may be committed yet.
-                None if kept == 0 => {}
-                _ => self.remove(number)?,
+                Ok(None) => {
+                    let begun = self.begun(number)?.map(|mark| mark.partitions).unwrap_or_default();
+                    match begun.iter().all(|(partition, _)| kept.contains_key(partition)) {
+                        true => self.give_up(number)?,
+                        // It may be committed yet.
+                        false => in_use.extend(begun.into_iter().map(|(partition, _)| partition)),
+                    }
+                }
+                // Somebody may want to look at it.
+                Err(CheckpointError::Store(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a checkpoint that was not committed, and removes its parts. The mark stays until the next time, for whoever is still
+    /// writing it.
+    fn give_up(&self, number: u64) -> Result<(), CheckpointError> {
+        if self.ended(number)?.is_some_and(|mark| mark.standing == Standing::GivenUp) {
+            return self.remove(number);
+        }
+        let mark = self.begun(number)?.unwrap_or_else(|| Mark {
+            standing: Standing::GivenUp,
+            partitions: Vec::new(),
+            made_us: 0,
+        });
+        let ended = self.end(number, Mark { standing: Standing::GivenUp, ..mark })?;
+        if ended.standing == Standing::Committed {
+            return Ok(());
+        }
+        let folder = folder_of_checkpoint(&self.folder, number);
+        for (name, _) in self.objects.list(&folder)? {
+            if !name.ends_with("/begun") && !name.ends_with("/marker") {
+                self.objects.delete(&name)?;
             }
         }
         Ok(())

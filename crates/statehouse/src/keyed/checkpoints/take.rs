@@ -15,10 +15,10 @@ use node::clock::Clock;
 
 use super::Checkpoints;
 use super::error::CheckpointError;
-use super::manifest::{Mark, Part, Standing};
+use super::manifest::Part;
 use super::names::Series;
 use super::rows::RowsWriter;
-use super::series::{AtPlace, CheckpointInfo, Whole};
+use super::series::{AtPlace, CheckpointInfo};
 use crate::keyed::commit::OwnKeyedOp;
 use crate::keyed::reads::InView;
 use crate::keyed::{OwnedPartition, Partition};
@@ -113,15 +113,11 @@ impl OwnedPartition {
         begun: u64,
         options: &CheckpointOptions,
     ) -> Result<(Part, u64), CheckpointError> {
-        let base = match place.last_with(self.number()) {
-            Ok(base) => base,
-            // What cannot be read is nothing to build on.
-            Err(CheckpointError::Store(_)) => None,
-            Err(error) => return Err(error),
-        };
-        let base = base.as_ref().and_then(|whole| Some((whole.number, whole.part(self.number())?)));
-        let base = base.filter(|(_, part)| part.depth < options.changes_max);
+        let base = place.base_for(number, self.number())?.filter(|(_, part)| part.depth < options.changes_max);
+        let base = base.as_ref().map(|(number, part)| (*number, part));
         let written = self.group().maps().read_with(self.map(), |found| {
+            // Whoever was replaced since it was begun would write what the next owner has done.
+            self.owned_group().check_owned_in(&*found.view)?;
             let part = self.write_rows(found, begun, base, place, number, options)?;
             place.write_part(number, &part)
         })?;
@@ -245,13 +241,12 @@ impl StartedCheckpoint {
     /// Takes it, and removes those that are not kept. Commits of the partition go on meanwhile.
     pub fn finish(self, options: &CheckpointOptions) -> Result<CheckpointInfo, CheckpointError> {
         let Self { by, place, number, begun } = self;
-        let (part, checksum) = by.write_part_of(&place, number, begun, options)?;
-        let mark =
-            Mark { standing: Standing::Committed, partitions: vec![(by.number(), checksum)], made_us: by.now_us() };
-        place.end(number, mark.clone())?;
-        by.end_checkpoint(part.taken.begun)?;
-        place.retire(options.keep)?;
-        Ok(Whole { number, mark, parts: vec![part] }.info())
+        let part = by.write_part_of(&place, number, begun, options)?;
+        let begun = part.0.taken.begun;
+        let whole = place.commit(number, vec![part], by.now_us())?;
+        // It is there, whatever becomes of this: what stays is removed with the next one.
+        let removed = by.end_checkpoint(begun).and_then(|()| place.retire(options.keep));
+        Ok(whole.info_after(removed))
     }
 }
 

@@ -11,7 +11,7 @@ use contract::KeyedRejection;
 use super::error::CheckpointError;
 use super::manifest::{Mark, Standing};
 use super::names::Series;
-use super::series::{AtPlace, CheckpointInfo, Whole};
+use super::series::{AtPlace, CheckpointInfo};
 use super::{CheckpointOptions, Checkpoints};
 use crate::keyed::{Operator, OwnedPartition};
 
@@ -74,7 +74,7 @@ impl OwnedPartition {
     ) -> Result<(), CheckpointError> {
         let place = self.series_at(to, Series::Together);
         let begun = place.begun(number)?;
-        let takes_part = |mark: &Mark| mark.partitions.iter().any(|(partition, _)| *partition == self.number());
+        let takes_part = |mark: &Mark| mark.has(self.number());
         if !begun.as_ref().is_some_and(takes_part) || place.ended(number)?.is_some() {
             return Err(KeyedRejection::NoCommittedCheckpoint { of: place.of.clone(), number: Some(number) }.into());
         }
@@ -82,8 +82,7 @@ impl OwnedPartition {
             return Ok(());
         }
         // What the store notes for the one before is needed until this one is committed; the next part says that it was.
-        let last = place.last_with(self.number())?;
-        if let Some(part) = last.as_ref().and_then(|whole| whole.part(self.number()))
+        if let Some((_, part)) = place.base_for(number, self.number())?
             && part.store == self.operator().space().scope.shard.id()
         {
             self.end_checkpoint(part.taken.begun)?;
@@ -120,15 +119,9 @@ impl JointCheckpoint {
             }
             thread::sleep(LOOK_EVERY);
         }
-        let partitions = self.partitions.iter().copied().zip(found.iter().map(|(_, checksum)| *checksum)).collect();
-        let mark = Mark { standing: Standing::Committed, partitions, made_us: self.operator.now_us() };
-        let ended = self.place.end(self.number, mark)?;
-        if ended.standing != Standing::Committed {
-            return Err(self.given_up(0));
-        }
-        self.place.retire(options.keep)?;
-        let parts = found.into_iter().map(|(part, _)| part).collect();
-        Ok(Whole { number: self.number, mark: ended, parts }.info())
+        let whole = self.place.commit(self.number, found, self.operator.now_us())?;
+        let removed = self.place.retire(options.keep);
+        Ok(whole.info_after(removed))
     }
 
     /// Gives it up.
