@@ -148,6 +148,7 @@ impl Map {
         summary.last_number = content.last_number();
         summary.seal = content.seal;
         (summary.commit, summary.updated_at) = (self.commit, self.updated_us);
+        summary.restored = Some(content.since).filter(|since| *since > 0);
         Some(summary)
     }
 }
