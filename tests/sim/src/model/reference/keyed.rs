@@ -306,7 +306,8 @@ impl Reference {
         let mut map = map.clone();
         let Some(content) = &mut map.content else { return };
         if let Some(last) = content.last.as_mut().filter(|last| last.number == number) {
-            (last.transaction, last.outcomes) = (without_sender(transact), outcomes.to_vec());
+            // A restore in the same transaction may have brought another commit under this number.
+            (last.transaction, last.commit, last.outcomes) = (without_sender(transact), self.commit, outcomes.to_vec());
             content.keeps_answer = true;
             self.set_map(id, Some(map));
         }
