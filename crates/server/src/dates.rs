@@ -1,11 +1,18 @@
-//! Whether an answer can say when it was sent. A date before 1970 has no place in HTTP, and what writes the header panics.
+//! Times of the machine's clock in answers: until when something is held, and whether an answer can say when it was sent. A date before 1970 has no place in HTTP, and what writes the header panics.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+use contract::time::millis;
 
 /// The machine's clock; only shown, and decides nothing.
 #[allow(clippy::disallowed_methods, reason = "headers and metrics show the machine's clock, right or wrong")]
 pub(crate) fn wall_now() -> SystemTime {
     SystemTime::now()
+}
+
+/// The time when this much is over, ms since 1970.
+pub(crate) fn ms_from_now(left: Duration) -> u64 {
+    (wall_now() + left).duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis)
 }
 
 /// Whether a time can be in the header `Date`.
@@ -15,8 +22,6 @@ pub(crate) fn can_be_dated(time: SystemTime) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

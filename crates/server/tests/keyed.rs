@@ -150,6 +150,24 @@ fn a_zombie_is_refused_and_a_commit_counts_once() {
 }
 
 #[test]
+fn a_partition_that_nobody_has_acquired_is_written_by_nobody() {
+    let served = served();
+    let commits = "/v1/keyed/words/3/commits";
+    let unguarded = served.post(commits, r#"{"number":1}"#);
+    assert_eq!(refused(&unguarded), (409, "SH-4003", ""));
+    let (what, name) = (&unguarded.body["what"], &unguarded.body["name"]);
+    assert_eq!((what, name, &unguarded.body["holder"]), (&json!("partition"), &json!("words/3"), &json!(null)));
+    assert_eq!(done(served.get("/v1/keyed/words/3"))["map"], json!(null), "nothing was changed");
+    // Owned as a group, it has no guard either.
+    let owned = done(served.post("/v1/groups/words%2F3/own", r#"{"worker":"w1","lease":"10m"}"#));
+    let held = served.post(commits, r#"{"number":1}"#);
+    assert_eq!((refused(&held), &held.body["holder"]), ((409, "SH-4003", ""), &json!("w1")));
+    assert!(held.body["until"].as_u64() > Some(1_700_000_000_000), "{held:?}");
+    done(commit(&served, owned["token"].as_str().expect("a token"), &json!({ "number": 1 })));
+    done(served.send("POST", commits, &[("statehouse-force", "true")], r#"{"number":2}"#));
+}
+
+#[test]
 fn an_acquisition_in_a_session_is_one_request() {
     let served = served();
     let session = done(served.post("/v1/sessions", "{}"));

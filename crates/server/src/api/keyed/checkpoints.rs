@@ -20,7 +20,7 @@ use wire::keyed::version::Version;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
-use super::operators::{Named, named};
+use super::operators::{Named, check_writer, named};
 use super::server_checkpoints::PartitionName;
 use crate::Server;
 use crate::api::scope::{FORCE, RequestScope};
@@ -102,6 +102,7 @@ pub(super) async fn take(server: Server, call: Call<NoQuery, TakeCheckpoint>) ->
     let Call { scope, name, rest, body, wait, .. } = call;
     let (Named { operator, partition, group }, _) = named(name, rest)?;
     let to = server.checkpoints.place()?.clone();
+    check_writer(&server, &scope, &group)?;
     let (space, attempt) = writer(&server, scope, &group)?;
     let taking = server.checkpoints.taking(PartitionName::new(&space, &operator, partition))?;
     let by = space.keyed(operator.as_str()).partition(partition);

@@ -2,7 +2,7 @@
 //!
 //! Keeps: a partition is a map with the operator's name in a guarded group, `OPERATOR/NUMBER`; whoever acquires it guards the group.
 
-use contract::{Error, NameInGroup};
+use contract::{Error, NameInGroup, Rejection};
 use statehouse::Group;
 use statehouse::keyed::check_operator;
 use statehouse::records::{ClaimOptions, Holder as StoredHolder};
@@ -23,6 +23,7 @@ use super::{PAGE_ROWS, forms, keys, positions_of, text_of};
 use crate::Server;
 use crate::api::scope::{Handles, RequestScope};
 use crate::api::{Answered, Call, Refusal, Reply, page_limit, transactions};
+use crate::dates::ms_from_now;
 
 /// The partition that a path names.
 pub(super) struct Named {
@@ -120,10 +121,27 @@ pub(super) async fn acquire(server: Server, call: Call<NoQuery, AcquirePartition
     Ok(Reply::new(answer).replayed(handles.replayed()))
 }
 
+/// Refuses a write of a partition that shows no token of its owner and is not forced. The guard of its group would refuse it too, but there
+/// is none before somebody has acquired a partition of the operator.
+pub(super) fn check_writer(server: &Server, scope: &RequestScope, group: &str) -> Result<(), Refusal> {
+    if scope.owner.is_some() || scope.force {
+        return Ok(());
+    }
+    // It is opened as the request will be: whoever shows no secret of the session is refused for that.
+    let (_, of_group) = scope.clone().open_group(&server.house, group)?;
+    let (holder, until_ms) = match of_group.owner()? {
+        Some(owner) => (owner.worker, Some(ms_from_now(owner.lease_left))),
+        None => (None, None),
+    };
+    let refused = Rejection::Unfenced { what: "partition", name: group.to_owned(), holder, until_ms };
+    Err(Error::from(refused).into())
+}
+
 /// A commit is a transaction in the partition's group, whose last operation has the number.
 pub(super) async fn commit(server: Server, call: Call<NoQuery, CommitPartition>) -> Answered<PartitionCommitted> {
     let Call { scope, name, rest, body, .. } = call;
     let (Named { operator, group, .. }, _) = named(name, rest)?;
+    check_writer(&server, &scope, &group)?;
     let CommitPartition { number, updates, positions, seal, guards, operations } = body;
     let mut operations = operations.unwrap_or_default();
     let of_map = MapCommit { name: operator, number, updates, positions, seal };
