@@ -100,7 +100,7 @@ fn a_zombie_is_refused_and_a_commit_counts_once() {
             { "op": "add", "key": "hello", "value": 2 },
             { "op": "put", "key": "last", "value": { "at": 7 }, "version": 7 },
         ],
-        "positions": { "topic-a": 7 },
+        "positions": { "topic-a": 7, "topic-b": 4 },
         "seal": 3,
         "do": [{ "op": "cell.set", "name": "report", "value": 1 }],
     });
@@ -108,8 +108,14 @@ fn a_zombie_is_refused_and_a_commit_counts_once() {
     assert_eq!((&answer["updates"], &answer["applied"], &answer["number"]), (&json!(2), &json!(2), &json!(1)));
     assert_eq!(answer["done"], json!([{ "version": 1 }]));
     assert_eq!(done(commit(&served, token, &first)), answer, "sent again, it gets its first answer");
+    let (listed, otherwise) = (r#"{"topic-a":7,"topic-b":4}"#, r#"{"topic-b":4,"topic-a":7}"#);
+    let turned = first.to_string().replace(listed, otherwise);
+    assert_ne!(turned, first.to_string());
+    let headers = [("statehouse-owner", token)];
+    let again = served.send("POST", "/v1/keyed/words/3/commits", &headers, &turned);
+    assert_eq!(done(again), answer, "positions have no order");
     let mut other = first.clone();
-    other["positions"] = json!({ "topic-a": 8 });
+    other["positions"] = json!({ "topic-a": 8, "topic-b": 4 });
     assert_eq!(refused(&commit(&served, token, &other)), (422, "SH-8005", ""));
     let out_of_order = commit(&served, token, &json!({ "number": 3 }));
     assert_eq!((refused(&out_of_order), &out_of_order.body["next"]), ((409, "SH-8006", ""), &json!(2)));

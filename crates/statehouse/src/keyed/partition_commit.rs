@@ -66,7 +66,7 @@ impl<'partition> PartitionCommit<'partition> {
         self
     }
 
-    /// Says how far an input was read with this commit.
+    /// Says how far an input was read with this commit, once for each input, in any order.
     pub fn advance(mut self, input: impl Into<String>, position: u64) -> Self {
         self.map.add_position(input.into(), position);
         self

@@ -93,7 +93,7 @@ impl MapUpdates {
 }
 
 /// A numbered commit of a map: updates, merges, the positions of inputs, and a seal, all or nothing. Sent again, it gets its first
-/// answer.
+/// answer. The order of its updates belongs to it, that of its positions does not.
 #[derive(Debug)]
 pub struct MapCommit {
     number: u64,
@@ -126,7 +126,7 @@ impl MapCommit {
         self
     }
 
-    /// Says how far an input was read. Positions never go back.
+    /// Says how far an input was read, once for each input, in any order. Positions never go back.
     pub fn advance(mut self, input: impl Into<String>, position: u64) -> Self {
         self.add_position(input.into(), position);
         self
@@ -153,13 +153,24 @@ impl MapCommit {
     pub(super) fn check(&self) -> Result<(), Error> {
         Rejection::check_limit("keyed_positions_max", KEYED_POSITIONS_MAX, self.positions.len())?;
         self.positions.iter().try_for_each(|(input, _)| names::check_input(input))?;
+        if self.sorted_positions().windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let (what, reason) = ("a list of positions", "it names an input twice");
+            return Err(Rejection::InvalidName { what, reason }.into());
+        }
         self.updates.check()
+    }
+
+    /// By input. They form a set, and whoever sends a commit again need not remember in which order they were listed.
+    fn sorted_positions(&self) -> Vec<(&str, u64)> {
+        let mut positions: Vec<_> = self.positions.iter().map(|(input, at)| (input.as_str(), *at)).collect();
+        positions.sort_unstable();
+        positions
     }
 
     pub(super) fn as_commit(&self) -> Commit<'_> {
         Commit {
             number: self.number,
-            positions: self.positions.iter().map(|(input, position)| (input.as_str(), *position)).collect(),
+            positions: self.sorted_positions(),
             seal: self.seal,
             updates: self.updates.as_updates(),
         }
@@ -185,5 +196,17 @@ mod tests {
         commit.add_position("one more".to_owned(), 1);
         let error = refused(commit.check().unwrap_err());
         assert!(error.contains("1001 exceeds keyed_positions_max = 1000"), "{error}");
+    }
+
+    #[test]
+    fn the_order_of_positions_does_not_matter_and_an_input_has_one() {
+        let positions = |inputs: &[(&str, u64)]| {
+            let commit = inputs.iter().fold(MapCommit::numbered(1), |commit, (input, at)| commit.advance(*input, *at));
+            commit.check().map(|()| format!("{:?}", commit.as_commit().positions))
+        };
+        let one = positions(&[("b", 1), ("a", 2)]).expect("two inputs");
+        assert_eq!(positions(&[("a", 2), ("b", 1)]).expect("two inputs"), one);
+        let error = positions(&[("a", 1), ("b", 1), ("a", 2)]).unwrap_err().to_string();
+        assert!(error.contains("names an input twice [SH-1001]"), "{error}");
     }
 }

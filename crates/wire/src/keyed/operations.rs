@@ -25,9 +25,9 @@ object! {
         name: String,
         /// Its number: one more than that of the commit before; the first is 1.
         number: u64,
-        /// The updates, in order.
+        /// The updates, in order: another order is another commit.
         updates: Option<Vec<KeyUpdate>>,
-        /// How far each input was read with it. Positions never go back.
+        /// How far each input was read with it, in any order. Positions never go back.
         positions: Option<Members<u64>>,
         /// The version up to which the source has finished, once this is committed.
         seal: Option<Version>,
