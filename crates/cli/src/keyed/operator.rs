@@ -121,7 +121,8 @@ impl Verb {
                     ListPartitions { cursor: given::word_if_given("--cursor", cursor)?, limit: Some(listing.limit) };
                 let once = async || {
                     let found = connection.call(KEYED_PARTITIONS, &[operator]).query(&query).ask().await?;
-                    if cursor.is_none() && found["partitions"].as_array().is_some_and(Vec::is_empty) {
+                    let is_empty = found["partitions"].as_array().is_some_and(Vec::is_empty);
+                    if is_empty && cursor.is_none() && found["cursor"].is_null() {
                         return Err(no_such_operator(operator));
                     }
                     output.list(&found, "partitions", PARTITIONS)?;

@@ -11,6 +11,7 @@ pub(crate) mod commit;
 pub(crate) mod export;
 mod handles;
 pub(crate) mod import;
+mod listing;
 mod operator;
 mod overview;
 mod partition_commit;
@@ -34,7 +35,8 @@ pub use contract::keyed::{
     InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated,
     shown_key,
 };
-pub use operator::{ListedOperators, Operator, OwnedPartition, Partition, check_operator};
+pub use listing::{ListedOperators, ListedPartitions};
+pub use operator::{Operator, OwnedPartition, Partition, check_operator};
 pub use overview::KeyedOverview;
 pub use partition_commit::{PartitionCommit, PartitionCommitted};
 pub use reads::{KeysPage, KeysRange, ListedMaps};

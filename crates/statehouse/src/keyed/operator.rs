@@ -5,8 +5,7 @@
 
 use contract::guards::GroupGuard;
 use contract::keyed::{InputPosition, KeyedValue, MapSummary};
-use contract::limits::SCAN_ROWS_MAX;
-use contract::{Error, NameInGroup, Rejection, names};
+use contract::{Error, Rejection, names};
 
 use super::commit::OwnKeyedOp;
 use super::partition_commit::PartitionCommit;
@@ -14,7 +13,6 @@ use super::reads::{KeysPage, KeysRange};
 use crate::OwnedGroup;
 use crate::group::Group;
 use crate::house::Space;
-use crate::paging::check_page;
 use crate::records::{ClaimOptions, Holder};
 
 /// An operator: a stream processor's state, in partitions. Created by [`Statehouse::keyed`](crate::Statehouse::keyed).
@@ -41,12 +39,6 @@ pub struct Operator {
     space: Space,
     name: String,
 }
-
-/// Comes before every number, and behind what cannot be one.
-const BEFORE_DIGITS: &str = "/\u{10ffff}";
-
-/// Comes behind the names of groups.
-const LAST_GROUP: &str = "\u{10ffff}\u{10ffff}\u{10ffff}\u{10ffff}";
 
 /// Checks the name of an operator: that of a map, without a slash.
 pub fn check_operator(name: &str) -> Result<(), Rejection> {
@@ -75,86 +67,8 @@ impl Operator {
         Partition { operator: self.clone(), number }
     }
 
-    /// The partitions that hold something, with their summaries, by number as text: at most `limit` (1 to 1,000) after one of
-    /// them.
-    pub fn partitions(&self, after: Option<u32>, limit: usize) -> Result<Vec<(u32, MapSummary)>, Error> {
-        check_operator(&self.name)?;
-        let begins = format!("{}/", self.name);
-        // Groups of other names are skipped: those before the first digit here, and those behind the last below.
-        let group = after.map_or_else(|| format!("{begins}{BEFORE_DIGITS}"), |number| self.group_of(number));
-        let mut after = Some(NameInGroup::new(self.name.as_str(), Some(group)));
-        let mut found = Vec::new();
-        while after.is_some() {
-            let page = self.space.maps().list(&self.name, after.as_ref(), limit)?;
-            for (NameInGroup { name, group }, summary) in page.maps {
-                let Some(group) = group.filter(|group| name == self.name && group.starts_with(&begins)) else {
-                    return Ok(found);
-                };
-                found.extend(partition_in(&self.name, &group).map(|number| (number, summary)));
-                if found.len() >= limit {
-                    return Ok(found);
-                }
-            }
-            after = page.next_after;
-        }
-        Ok(found)
-    }
-
     fn group_of(&self, number: u32) -> String {
         format!("{}/{number}", self.name)
-    }
-}
-
-/// The number of the partition of an operator whose group this is.
-pub(super) fn partition_in(operator: &str, group: &str) -> Option<u32> {
-    let number = group.strip_prefix(operator)?.strip_prefix('/')?;
-    number.parse().ok().filter(|parsed: &u32| parsed.to_string() == number)
-}
-
-/// A page of operators.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedOperators {
-    /// Their names, in order.
-    pub operators: Vec<String>,
-    /// The name after which the next page starts, if there may be more.
-    pub next_after: Option<String>,
-}
-
-impl Space {
-    /// The operators that hold something, by name: at most `limit` (1 to 1,000) with a prefix, after a name.
-    ///
-    /// ```
-    /// # let directory = tempfile::tempdir()?;
-    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
-    /// use statehouse::keyed::Merge;
-    /// use statehouse::records::ClaimOptions;
-    /// house.maps().put("prices", b"apple", 30, 1)?; // no operator's
-    /// let mut partition = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
-    /// partition.commit().merge(b"hello", Merge::Add, 2).run()?;
-    /// assert_eq!(house.space("default").operators("", None, 10)?.operators, ["wordcount"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn operators(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<ListedOperators, Error> {
-        check_page(limit)?;
-        let behind = |name: &str| NameInGroup::new(name, Some(LAST_GROUP.to_owned()));
-        let mut listed = ListedOperators::default();
-        let mut after = after.map(behind);
-        for _ in 0..SCAN_ROWS_MAX / 2 {
-            let Some((found, _)) = self.maps().list(prefix, after.as_ref(), 1)?.maps.into_iter().next() else {
-                listed.next_after = None;
-                return Ok(listed);
-            };
-            let name = found.name;
-            if check_operator(&name).is_ok() && !self.keyed(name.as_str()).partitions(None, 1)?.is_empty() {
-                listed.operators.push(name.clone());
-            }
-            after = Some(behind(&name));
-            listed.next_after = Some(name);
-            if listed.operators.len() == limit {
-                return Ok(listed);
-            }
-        }
-        Ok(listed)
     }
 }
 

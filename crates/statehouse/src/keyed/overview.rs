@@ -8,7 +8,7 @@ use kernel::keyed::list::{MapPage, list};
 use kernel::names::InGroup;
 use kernel::records::get::ViewRecords;
 
-use super::operator::partition_in;
+use super::listing::partition_in;
 use crate::counters::Branch;
 use crate::house::Statehouse;
 

@@ -19,7 +19,7 @@ object! {
         limit: Option<u64>,
     }
 
-    /// A page of operators that hold something, in name order.
+    /// A page of operators that hold something, in name order. It may have fewer than the limit, or none, and a cursor.
     answer OperatorList {
         /// Their names.
         operators: Vec<String>,
@@ -59,7 +59,8 @@ object! {
         updated_at: String,
     }
 
-    /// A page of the partitions of an operator, in the order of their numbers as text.
+    /// A page of the partitions of an operator, in the order of their numbers as text. It may have fewer than the limit, or none, and a
+    /// cursor.
     answer PartitionList {
         /// The operator.
         operator: String,

@@ -50,27 +50,27 @@ pub(super) fn named(operator: String, rest: Vec<Vec<u8>>) -> Result<(Named, Vec<
 
 pub(super) async fn list(server: Server, call: Call<ListOperators, NoBody>) -> Answered<OperatorList> {
     let Call { scope, query, .. } = call;
-    let after = query.cursor.map(|cursor| text_of(cursor, |text| Some(text.to_owned()))).transpose()?;
+    let after = query.cursor.map(|cursor| text_of(cursor, NameInGroup::from_cursor)).transpose()?;
     let prefix = query.prefix.unwrap_or_default();
     let limit = page_limit(query.limit, PAGE_ROWS)?;
     let memory = server.reserve_page().await?;
     let space = scope.open(&server.house)?.space;
-    let found = server.call(move |_| space.operators(&prefix, after.as_deref(), limit)).await?;
-    let cursor = found.next_after.map(|after| PageCursor(after.into_bytes()));
+    let found = server.call(move |_| space.operators(&prefix, after.as_ref(), limit)).await?;
+    let cursor = found.next_after.map(|after| PageCursor(after.to_cursor().into_bytes()));
     Ok(Reply::page(OperatorList { operators: found.operators, cursor }, memory))
 }
 
 pub(super) async fn partitions(server: Server, call: Call<ListPartitions, NoBody>) -> Answered<PartitionList> {
     let Call { scope, name: operator, query, .. } = call;
-    let after = query.cursor.map(|cursor| text_of(cursor, |text| text.parse().ok())).transpose()?;
+    let of_group = |text: &str| text.starts_with(&format!("{operator}/")).then(|| text.to_owned());
+    let after = query.cursor.map(|cursor| text_of(cursor, of_group)).transpose()?;
     let limit = page_limit(query.limit, PAGE_ROWS)?;
     let memory = server.reserve_page().await?;
     let of = scope.open(&server.house)?.space.keyed(operator.as_str());
-    let found = server.call(move |_| of.partitions(after, limit)).await?;
-    let last = found.last().filter(|_| found.len() == limit).map(|(number, _)| number.to_string());
+    let found = server.call(move |_| of.partitions(after.as_deref(), limit)).await?;
     let shown = |(number, summary)| forms::partition(number, format!("{operator}/{number}"), &summary);
-    let partitions = found.into_iter().map(shown).collect();
-    let cursor = last.map(|last| PageCursor(last.into_bytes()));
+    let partitions = found.partitions.into_iter().map(shown).collect();
+    let cursor = found.next_after.map(|group| PageCursor(group.into_bytes()));
     Ok(Reply::page(PartitionList { operator, partitions, cursor }, memory))
 }
 
