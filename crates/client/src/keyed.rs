@@ -72,7 +72,7 @@ impl Maps<'_> {
         self.of_key(MAPS_KEY, map, key).find().await
     }
 
-    /// Keys in the order of their bytes; see [`ScanKeys`].
+    /// Keys in the order of their bytes; see [`ScanKeys`]. A map that does not exist is refused.
     pub async fn scan(&self, map: &str, query: &ScanKeys) -> Result<KeyPage, Error> {
         self.call(MAPS_SCAN, map).query(query).read().await
     }
@@ -124,7 +124,7 @@ impl Maps<'_> {
         self.call(MAPS_DELETE, map).find().await
     }
 
-    /// How far the inputs of a map were read.
+    /// How far the inputs of a map were read. A map that does not exist is refused.
     pub async fn positions(&self, map: &str, query: &ReadPositions) -> Result<Positions, Error> {
         self.call(MAPS_POSITIONS, map).query(query).read().await
     }

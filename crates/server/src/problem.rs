@@ -135,6 +135,11 @@ impl From<Refusal> for Problem {
             Refusal::Store(error) => error.into(),
             Refusal::Unexpected(error) => Problem::from(error).of_header(),
             Refusal::NotFound { what, name } => Problem::not_found(what, &name),
+            Refusal::Missing { code, detail, members } => {
+                let mut problem = Problem::new(StatusCode::NOT_FOUND, code, detail);
+                members.into_iter().for_each(|(name, value)| problem.add(name, value));
+                problem
+            }
             Refusal::HistoryGone { cell, oldest } => Problem::history_gone(&cell, oldest),
             Refusal::OtherHistory { member, meant, is } => {
                 Problem::other_history(member, &history_text(meant), &history_text(is))

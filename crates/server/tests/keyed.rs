@@ -186,6 +186,34 @@ fn an_acquisition_in_a_session_is_one_request() {
 }
 
 #[test]
+fn a_map_that_does_not_exist_is_no_empty_page() {
+    let served = served();
+    for rows in ["keys", "positions"] {
+        let missing = served.get(&format!("/v1/maps/words/{rows}?group=words/3"));
+        assert_eq!(refused(&missing), (404, "SH-8001", ""), "{rows}");
+        assert_eq!((&missing.body["map"], &missing.body["group"]), (&json!("words"), &json!("words/3")));
+        assert_eq!(missing.body["detail"], "there is no map \"words\" in group \"words/3\"");
+        let own = served.get(&format!("/v1/maps/words/{rows}"));
+        assert_eq!((refused(&own), &own.body["group"]), ((404, "SH-8001", ""), &json!(null)));
+    }
+    // A partition that was acquired may hold nothing yet.
+    acquire(&served, &[], "w1");
+    for rows in ["keys", "positions"] {
+        assert_eq!(done(served.get(&format!("/v1/keyed/words/3/{rows}")))[rows], json!([]));
+    }
+    done(served.put("/v1/maps/empty", "{}"));
+    for rows in ["keys", "positions"] {
+        assert_eq!(done(served.get(&format!("/v1/maps/empty/{rows}")))[rows], json!([]));
+    }
+    // A key that is not there says where it was looked for.
+    let key = served.get("/v1/keyed/words/3/keys/a%2Fb");
+    let members = ["map", "group", "key"].map(|member| key.body[member].as_str().unwrap_or_default());
+    assert_eq!((refused(&key), members), ((404, "SH-1031", ""), ["words", "words/3", "a/b"]));
+    let detail = key.body["detail"].as_str().expect("a detail");
+    assert!(detail.starts_with("map \"words\" in group \"words/3\" has no key \"a/b\"; list its keys"), "{detail}");
+}
+
+#[test]
 fn maps_are_part_of_transactions_and_of_messages() {
     let served = served();
     let txn = |body: JsonValue| served.post("/v1/groups/shop/txn", &body.to_string());

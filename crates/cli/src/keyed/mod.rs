@@ -291,7 +291,6 @@ impl Verb {
                 };
                 let once = async || {
                     let found = connection.call(MAPS_SCAN, &[map]).query(&query).ask().await?;
-                    must_be_there(connection, map, &found["keys"]).await?;
                     output.list(&found, "keys", SCANNED)?;
                     more(output, &found, "--cursor", "cursor")
                 };
@@ -301,7 +300,6 @@ impl Verb {
                 let query = ReadPositions { after: after.clone(), limit: Some(listing.limit) };
                 let once = async || {
                     let found = connection.call(MAPS_POSITIONS, &[map]).query(&query).ask().await?;
-                    must_be_there(connection, map, &found["positions"]).await?;
                     output.list(&found, "positions", POSITIONS)?;
                     more(output, &found, "--after", "next_after")
                 };
@@ -346,14 +344,6 @@ fn with_key(words: &[&str], map: &str, key: &KeyText) -> Suggested {
     let dashed = map.starts_with('-') || key.starts_with('-');
     let names = dashed.then_some("--").into_iter().chain([map, &key]);
     Suggested::new(["statehouse", "keyed"].iter().chain(words).copied().chain(names))
-}
-
-/// A page of what a map has that is empty: of a map that does not exist, too, which is more often a slip of the pen.
-async fn must_be_there(connection: &Connection, map: &str, rows: &JsonValue) -> Result<(), Failure> {
-    if rows.as_array().is_some_and(Vec::is_empty) {
-        connection.call(MAPS_READ, &[map]).ask().await?;
-    }
-    Ok(())
 }
 
 /// Why a key is not there: its map may not be.

@@ -11,6 +11,8 @@ pub(crate) enum Refusal {
     Unexpected(Error),
     /// There is nothing with this name.
     NotFound { what: &'static str, name: String },
+    /// There is nothing with this name where the request looks for it, which the members say.
+    Missing { code: &'static str, detail: String, members: Vec<(&'static str, Option<String>)> },
     /// The past of a cell that is no longer kept.
     HistoryGone { cell: String, oldest: u64 },
     /// What the request shows is of another history of the store.

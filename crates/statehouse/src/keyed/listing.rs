@@ -45,12 +45,7 @@ impl Operator {
         self.partitions_within(after, limit, SCAN_ROWS_MAX)
     }
 
-    fn partitions_within(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rows_max: usize,
-    ) -> Result<ListedPartitions, Error> {
+    fn partitions_within(&self, after: Option<&str>, limit: usize, rows_max: usize) -> Result<ListedPartitions, Error> {
         check_operator(self.name())?;
         check_page(limit)?;
         let begins = format!("{}/", self.name());
@@ -174,8 +169,7 @@ mod tests {
         let groups = others.iter().chain(&["words/0", "words/1", "words/2"]);
         let (_directory, space) = store(&groups.map(|group| ("words", *group)).collect::<Vec<_>>());
         let words = space.keyed("words");
-        let numbers =
-            |page: &ListedPartitions| page.partitions.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        let numbers = |page: &ListedPartitions| page.partitions.iter().map(|(number, _)| *number).collect::<Vec<_>>();
         let all = words.partitions(None, 10).expect("a page");
         assert_eq!((numbers(&all), &all.next_after), (vec![0, 1, 2], &None));
         for rows_max in 1..6 {

@@ -12,7 +12,7 @@ use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::values::{PageCursor, UserJson};
 
-use super::{PAGE_ROWS, forms};
+use super::{PAGE_ROWS, forms, must_be_there};
 use crate::Server;
 use crate::api::scope::RequestScope;
 use crate::api::{Answered, Call, Refusal, Reply, page_limit};
@@ -20,21 +20,36 @@ use crate::api::{Answered, Call, Refusal, Reply, page_limit};
 pub(super) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<KeyEntry> {
     let Call { scope, name, mut rest, .. } = call;
     let maps = scope.open(&server.house)?.maps();
-    read_of(&maps, &name, rest.pop().unwrap_or_default())
+    read_of(&maps, name, scope.group, rest.pop().unwrap_or_default())
 }
 
 /// A key of a map, which need not exist.
-pub(super) fn read_of(maps: &Maps, map: &str, key: Vec<u8>) -> Answered<KeyEntry> {
-    match maps.get(map, &key)? {
+pub(super) fn read_of(maps: &Maps, map: String, group: Option<String>, key: Vec<u8>) -> Answered<KeyEntry> {
+    match maps.get(&map, &key)? {
         Some(found) => Ok(Reply::new(forms::entry(key, found))),
-        None => Err(Refusal::not_found("key", contract::keyed::shown_key(&key))),
+        None => Err(no_such_key(map, group, &key)),
+    }
+}
+
+fn no_such_key(map: String, group: Option<String>, key: &[u8]) -> Refusal {
+    let key = contract::keyed::shown_key(key);
+    let in_group = group.as_ref().map_or(String::new(), |group| format!(" in group {group:?}"));
+    let detail = format!("map {map:?}{in_group} has no key {key:?}; list its keys to see which are there");
+    Refusal::Missing {
+        code: "SH-1031",
+        detail,
+        members: vec![("map", Some(map)), ("group", group), ("key", Some(key))],
     }
 }
 
 pub(super) async fn scan(server: Server, call: Call<ScanKeys, NoBody>) -> Answered<KeyPage> {
     let Call { scope, name, query, .. } = call;
-    let maps = scope.open(&server.house)?.maps();
-    scan_of(server, maps, name, query).await
+    let (maps, group) = (scope.open(&server.house)?.maps(), scope.group);
+    let found = scan_of(server, maps.clone(), name.clone(), query).await?;
+    if found.body.keys.is_empty() {
+        must_be_there(&maps, name, group)?;
+    }
+    Ok(found)
 }
 
 /// A page of keys. A map that does not exist has none.

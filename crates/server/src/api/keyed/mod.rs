@@ -14,7 +14,7 @@ pub(super) mod routes;
 mod server_checkpoints;
 pub(super) mod status;
 
-use contract::{KeyedRejection, NameInGroup, Rejection};
+use contract::{KeyedRejection, NameInGroup};
 use statehouse::keyed::{KeyedDone, Policy};
 use statehouse::{Done, Group, Maps, Space};
 use wire::keyed::{
@@ -60,15 +60,20 @@ fn text_of<T>(cursor: PageCursor, read: impl FnOnce(&str) -> Option<T>) -> Resul
 }
 
 async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<ShownMap> {
-    let maps = call.scope.open(&server.house)?.maps();
-    match maps.summary(&call.name)? {
-        Some(summary) => Ok(Reply::new(forms::map(NameInGroup::new(call.name, None), &summary))),
-        None => Err(no_such_map(call.name)),
+    let Call { scope, name, .. } = call;
+    let (maps, group) = (scope.open(&server.house)?.maps(), scope.group);
+    match maps.summary(&name)? {
+        Some(summary) => Ok(Reply::new(forms::map(NameInGroup::new(name, None), &summary))),
+        None => Err(no_such_map(name, group)),
     }
 }
 
-fn no_such_map(map: String) -> Refusal {
-    Refusal::Store(Rejection::from(KeyedRejection::NoSuchMap { map }).into())
+/// The rejection does not name the group, which is what most often is missing in the request.
+fn no_such_map(map: String, group: Option<String>) -> Refusal {
+    let in_group = group.as_ref().map_or(String::new(), |group| format!(" in group {group:?}"));
+    let detail = format!("there is no map {map:?}{in_group}");
+    let rejection = KeyedRejection::NoSuchMap { map: map.clone() };
+    Refusal::Missing { code: rejection.facts().code, detail, members: vec![("map", Some(map)), ("group", group)] }
 }
 
 async fn create(server: Server, call: Call<NoQuery, CreateMap>) -> Answered<CreatedMap> {
@@ -81,10 +86,10 @@ async fn create(server: Server, call: Call<NoQuery, CreateMap>) -> Answered<Crea
 
 async fn delete(server: Server, call: Call<NoQuery, NoBody>) -> Answered<DeletedMap> {
     let Call { scope, name, .. } = call;
-    let handles = scope.open(&server.house)?;
+    let (handles, group) = (scope.open(&server.house)?, scope.group);
     match handles.maps().delete_map_later(&name).await? {
         Some(commit) => Ok(Reply::new(DeletedMap { name, commit }).replayed(handles.replayed())),
-        None => Err(no_such_map(name)),
+        None => Err(no_such_map(name, group)),
     }
 }
 
@@ -124,8 +129,20 @@ async fn seal(server: Server, call: Call<NoQuery, SealMap>) -> Answered<SealedMa
 
 async fn positions(server: Server, call: Call<ReadPositions, NoBody>) -> Answered<Positions> {
     let Call { scope, name, query, .. } = call;
-    let maps = scope.open(&server.house)?.maps();
-    positions_of(server, maps, name, query).await
+    let (maps, group) = (scope.open(&server.house)?.maps(), scope.group);
+    let found = positions_of(server, maps.clone(), name.clone(), query).await?;
+    if found.body.positions.is_empty() {
+        must_be_there(&maps, name, group)?;
+    }
+    Ok(found)
+}
+
+/// A page of what a map has is empty: it may be that of a map that does not exist.
+fn must_be_there(maps: &Maps, map: String, group: Option<String>) -> Result<(), Refusal> {
+    match maps.summary(&map)? {
+        Some(_) => Ok(()),
+        None => Err(no_such_map(map, group)),
+    }
 }
 
 /// A page of the positions of a map. One that does not exist has read nothing.

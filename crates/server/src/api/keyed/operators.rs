@@ -162,7 +162,8 @@ fn opened(server: &Server, scope: RequestScope, named: &Named) -> Result<Group, 
 
 pub(super) async fn key(server: Server, call: Call<NoQuery, NoBody>) -> Answered<KeyEntry> {
     let (named, key) = named(call.name, call.rest)?;
-    keys::read_of(&opened(&server, call.scope, &named)?.maps(), &named.operator, key)
+    let maps = opened(&server, call.scope, &named)?.maps();
+    keys::read_of(&maps, named.operator, Some(named.group), key)
 }
 
 pub(super) async fn scan(server: Server, call: Call<ScanKeys, NoBody>) -> Answered<KeyPage> {
