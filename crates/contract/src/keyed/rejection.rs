@@ -246,7 +246,11 @@ impl KeyedRejection {
             Self::PositionBehind { map, input, current, given } => {
                 members!["map" => map, "input" => input, "current" => current, "given" => given]
             }
-            Self::Conflict { map, key, current } => members!["map" => map, "key" => key, "current" => current],
+            Self::Conflict { map, key, current } => match current.as_ref().map(|version| version.parse::<u64>()) {
+                // As everywhere in JSON, a version without an epoch is a number.
+                Some(Ok(round)) => members!["map" => map, "key" => key, "current" => round],
+                _ => members!["map" => map, "key" => key, "current" => current],
+            },
             Self::PositionConflict { map, input, current } => {
                 members!["map" => map, "input" => input, "current" => current]
             }
@@ -260,5 +264,21 @@ impl KeyedRejection {
                 members!["of" => of, "number" => number, "missing" => missing]
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_shown_as_everywhere_in_json() {
+        let shown = |current: Option<&str>| {
+            let (map, key) = ("prices".to_owned(), "apple".to_owned());
+            let members = KeyedRejection::Conflict { map, key, current: current.map(str::to_owned) }.members();
+            members.into_iter().find(|(name, _)| *name == "current").map(|(_, json)| json)
+        };
+        let numbers = [Some("7"), Some("18446744073709551615"), Some("1:7"), None].map(shown);
+        assert_eq!(numbers.map(Option::unwrap), ["7", "18446744073709551615", "\"1:7\"", "null"]);
     }
 }

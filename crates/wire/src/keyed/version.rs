@@ -107,7 +107,7 @@ mod tests {
         }
         assert_eq!(serde_json::to_string(&Version(7.into())).expect("JSON"), "7");
         assert_eq!(serde_json::to_string(&Version(LogicalTime::new(1, 7))).expect("JSON"), "\"1:7\"");
-        assert_eq!(from_json_text::<Version>("\"7\""), Ok(Version(7.into())), "as refusals show it");
+        assert_eq!(from_json_text::<Version>("\"7\""), Ok(Version(7.into())), "or as text");
     }
 
     #[test]
