@@ -16,7 +16,7 @@ use crate::given;
 use crate::group::of_owner;
 use crate::output::{Format, Output};
 use crate::reach::duration;
-use crate::repeating::Listing;
+use crate::repeating::{Listing, Sure};
 use crate::table::{Column, Style, column, plain};
 
 #[derive(Subcommand)]
@@ -58,11 +58,11 @@ pub(super) enum Verb {
     /// Take a partition over: whoever owned it is refused from then on.
     ///
     /// Prints the epoch, the number of the next commit, and the token that proves that you own it: a write shows that
-    /// with --owner.
+    /// with --owner. Asks first, since a worker may be at work there; --yes answers.
     ///
     /// Examples:
     ///   statehouse keyed fence wordcount 3 --worker ann
-    ///   statehouse keyed fence wordcount 3 --worker ann --lease 5m -o raw
+    ///   statehouse keyed fence wordcount 3 --worker ann --lease 5m --yes -o raw
     #[command(verbatim_doc_comment)]
     Fence {
         /// The operator's name.
@@ -77,6 +77,8 @@ pub(super) enum Verb {
         /// How long it is owned unless it is extended. Default: 30s.
         #[arg(long, value_parser = duration)]
         lease: Option<Duration>,
+        #[command(flatten)]
+        sure: Sure,
     },
 }
 
@@ -130,7 +132,10 @@ impl Verb {
                 };
                 listing.run(output, once).await
             }
-            Verb::Fence { operator, partition, worker, lease } => {
+            Verb::Fence { operator, partition, worker, lease, sure } => {
+                sure.or_ask(&format!(
+                    "take partition {operator}/{partition} over; whoever owns it now is refused from then on"
+                ))?;
                 let body = AcquirePartition { lease: lease.map(DurationText), ..AcquirePartition::by(worker.as_str()) };
                 let forced = connection.client().clone().forced();
                 let call = forced.call(KEYED_ACQUIRE, &[operator, &partition.to_string()]).json(&body);
