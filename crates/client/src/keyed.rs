@@ -109,7 +109,7 @@ impl Maps<'_> {
         self.call(MAPS_COMMIT, map).json(commit).read().await
     }
 
-    /// Raises the seal: nothing at or below it is applied any more.
+    /// Raises the seal: an update that arrives later with a version at or below it changes nothing.
     pub async fn seal(&self, map: &str, version: impl Into<LogicalTime>) -> Result<SealedMap, Error> {
         self.call(MAPS_SEAL, map).json(&SealMap { version: Version(version.into()) }).read().await
     }

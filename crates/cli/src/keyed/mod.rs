@@ -150,7 +150,8 @@ enum Verb {
     },
     /// Raise the seal of a map: the source has finished up to a version.
     ///
-    /// Nothing at or below it is applied any more, and an ordered map applies what waits up to it. A seal never goes back.
+    /// An update that arrives later with a version at or below it changes nothing. An ordered map applies what waits up to it. A seal never
+    /// goes back.
     ///
     /// Examples:
     ///   statehouse keyed seal balances 7

@@ -79,8 +79,8 @@ impl Maps {
         self.one(map, key, &updates)
     }
 
-    /// Puts a value unless the key ever had one: what the key was inserted with stays. A later [`put`](Self::put) with a version
-    /// above 0 replaces it.
+    /// Puts a value with version 0: the first value stays, until a [`put`](Self::put) with a version above 0 replaces it. Use it in maps
+    /// that are never sealed; once a map has a seal, inserting a new id is [`Stale`](UpdateOutcome::Stale).
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -137,8 +137,8 @@ impl Maps {
         }
     }
 
-    /// Says that the source has finished up to a version: nothing at or below it is applied any more, and versions of deleted
-    /// keys that it passes are forgotten. A lower seal changes nothing.
+    /// Says up to which version the source has finished. An update that arrives later with a version at or below it changes nothing,
+    /// and the store forgets the versions of deletions that the seal has passed, in bounded steps. A lower seal changes nothing.
     pub fn seal(&self, map: &str, version: impl Into<contract::keyed::LogicalTime>) -> Result<(), Error> {
         self.seal_later(map, version).wait().map(drop)
     }

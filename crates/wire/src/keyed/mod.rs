@@ -124,7 +124,7 @@ object! {
 
     /// Raises the seal.
     request SealMap {
-        /// The version up to which the source has finished: nothing at or below it is applied any more.
+        /// The version up to which the source has finished: an update that arrives later with a version at or below it changes nothing.
         version: Version,
     }
 
