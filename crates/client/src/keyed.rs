@@ -141,7 +141,7 @@ impl Maps<'_> {
 }
 
 fn written_at(version: impl Into<LogicalTime>) -> WriteKey {
-    WriteKey { version: Some(VersionText(version.into())) }
+    WriteKey { version: VersionText(version.into()) }
 }
 
 /// A partition of an operator, for whoever reads it or wants to own it.

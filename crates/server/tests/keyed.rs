@@ -182,7 +182,13 @@ fn an_acquisition_in_a_session_is_one_request() {
     let first = served.send("POST", "/v1/keyed/words/0/acquire", &headers, r#"{"worker":"w1"}"#);
     let again = served.send("POST", "/v1/keyed/words/0/acquire", &headers, r#"{"worker":"w1"}"#);
     assert_eq!(again.header("statehouse-replayed"), Some("true"));
-    assert_eq!(done(first), done(again));
+    let first = done(first);
+    assert_eq!(first, done(again));
+    // The number of the next commit is that of now.
+    let token = first["token"].as_str().expect("a token");
+    done(served.send("POST", "/v1/keyed/words/0/commits", &[("statehouse-owner", token)], r#"{"number":1}"#));
+    let later = done(served.send("POST", "/v1/keyed/words/0/acquire", &headers, r#"{"worker":"w1"}"#));
+    assert_eq!((&later["token"], &later["next"]), (&first["token"], &json!(2)));
 }
 
 #[test]

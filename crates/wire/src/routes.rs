@@ -103,6 +103,11 @@ impl Route {
         self.is_fenced() || matches!(*self, GROUPS_OWN | KEYED_ACQUIRE | KEYED_RESTORE)
     }
 
+    /// Whether it is refused unless it is forced.
+    pub fn is_forced_always(&self) -> bool {
+        *self == KEYED_RESTORE
+    }
+
     /// Its subject: the part of its name before the dot.
     pub fn subject(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(subject, _)| subject)

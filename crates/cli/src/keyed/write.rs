@@ -82,7 +82,7 @@ impl Verb {
             }
             Verb::Del { map, key, version } => (map, key, version, of_key(connection, MAPS_DELETE_KEY, map, key)),
         };
-        let found = call.query(&WriteKey { version: Some(VersionText(*version)) }).ask().await?;
+        let found = call.query(&WriteKey { version: VersionText(*version) }).ask().await?;
         output.one(&found, UPDATED)?;
         if found["outcome"] != "version_conflict" {
             return Ok(());

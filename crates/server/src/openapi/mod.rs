@@ -82,7 +82,9 @@ fn document() -> JsonValue {
 fn head_of(described: &JsonValue, entry: &Entry) -> JsonValue {
     let mut head = described.clone();
     head["operationId"] = format!("{}.head", entry.route.name).into();
-    head["summary"] = format!("{}: only whether it exists, and its version", entry.summary).into();
+    // The version of a key may have an epoch, which no ETag has here.
+    let shown = if matches!(entry.route.subject(), "maps" | "keyed") { "" } else { ", and its version" };
+    head["summary"] = format!("{}: only whether it exists{shown}", entry.summary).into();
     for response in head["responses"].as_object_mut().into_iter().flat_map(|responses| responses.values_mut()) {
         if let Some(response) = response.as_object_mut() {
             response.remove("content");
@@ -115,7 +117,12 @@ fn described(entry: &Entry, schemas: &mut Schemas, problem: &JsonValue) -> JsonV
         }));
     }
     for (name, says, schema) in header_parameters(entry.honours, schemas) {
-        parameters.push(json!({ "name": name, "in": "header", "description": says, "schema": schema }));
+        let mut parameter = json!({ "name": name, "in": "header", "description": says, "schema": schema });
+        if name == FORCE && entry.route.is_forced_always() {
+            parameter["required"] = true.into();
+            parameter["description"] = "`true`: take the partition from whoever owns it. Required.".into();
+        }
+        parameters.push(parameter);
     }
     let mut content = Map::new();
     for form in &forms.answers {
@@ -280,6 +287,32 @@ mod tests {
         for reference in text.split("#/components/schemas/").skip(1) {
             let name = reference.split('"').next().unwrap_or_default();
             assert!(schemas.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_is_refused_without_is_required() {
+        let document = document();
+        let required = |path: &str, method: &str, name: &str| {
+            let parameters = document["paths"][path][method]["parameters"].as_array().expect("parameters");
+            let found = parameters.iter().find(|parameter| parameter["name"] == name).expect("a parameter");
+            found["required"] == true
+        };
+        for method in ["put", "delete"] {
+            assert!(required("/v1/maps/{map}/keys/{key}", method, "version"), "{method}");
+        }
+        let partition = "/v1/keyed/{operator}/{partition}";
+        assert!(required(&format!("{partition}/restore"), "post", FORCE));
+        assert!(!required(&format!("{partition}/acquire"), "post", FORCE));
+    }
+
+    #[test]
+    fn a_head_promises_the_headers_that_it_has() {
+        let document = document();
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            let Some(summary) = item["head"]["summary"].as_str() else { continue };
+            let of_key = path.contains("/keys/");
+            assert_eq!(summary.contains("its version"), !of_key, "{path}: {summary}");
         }
     }
 

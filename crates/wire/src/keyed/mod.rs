@@ -138,8 +138,8 @@ object! {
 
     /// With which version a key is written.
     request WriteKey {
-        /// The version: `7`, or an epoch and a round, `1:7`.
-        version: Option<VersionText>,
+        /// The version, `7`, or an epoch and a round, `1:7`: the key is written only if it is newer.
+        version: VersionText,
     }
 
     /// What became of the write of a key.
@@ -220,7 +220,6 @@ object! {
 left_out! {
     ListMaps { prefix, cursor, limit }
     CreateMap { policy }
-    WriteKey { version }
     ScanKeys { prefix, from, to, cursor, limit }
     ReadPositions { after, limit }
 }

@@ -85,10 +85,7 @@ async fn write(
     add: impl FnOnce(&mut MapUpdates, &[u8], LogicalTime),
 ) -> Answered<KeyWritten> {
     let key = rest.pop().unwrap_or_default();
-    let Some(VersionText(version)) = query.version else {
-        let detail = "version is missing: a key is written with a version, ?version=7, and only if that is newer";
-        return Err(Refusal::invalid("version", detail));
-    };
+    let VersionText(version) = query.version;
     check_key(&key).map_err(Error::from)?;
     let mut updates = MapUpdates::new();
     add(&mut updates, &key, version);
