@@ -189,8 +189,34 @@ impl Partition {
             false => self.owned(&commit),
         };
         let name = one_line(self.read["group"].as_str().unwrap_or("?"));
+        if self.read["restoring"] == true {
+            let now = format!(
+                "{name} is owned by {owned}{}; it is being restored: commit nothing until it has ended; until then {}",
+                self.guard(),
+                self.content()
+            );
+            let waits_for = match self.owner["holder"].is_null() {
+                true => waits_for,
+                false => "the end of the restore".to_owned(),
+            };
+            return (now, waits_for, self.after_restore(&next));
+        }
         let now = format!("{name} is owned by {owned}{}; {}", self.guard(), self.content());
         (now, waits_for + &self.waiting(), next)
+    }
+
+    /// A restore that its owner does not end is given up by whoever acquires the partition.
+    fn after_restore(&self, next: &str) -> String {
+        match self.owner["holder"].is_null() {
+            true => {
+                format!("nobody owns it, so nobody ends the restore: it is given up with the next acquisition; {next}")
+            }
+            false => {
+                "its keys, its positions and the number of its next commit become those of the checkpoint in one step; \
+                      what is committed before is gone then"
+                    .to_owned()
+            }
+        }
     }
 
     fn owned(&self, commit: &str) -> (String, String, String) {
@@ -319,6 +345,21 @@ mod tests {
         assert_eq!(now, "wordcount/3 is owned by nobody since epoch 2; it holds nothing yet");
         assert_eq!(waits_for, "a worker to acquire it");
         assert_eq!(next, "whoever acquires it gets epoch 3, reads its inputs from the beginning, and commits number 1");
+    }
+
+    #[test]
+    fn a_partition_that_is_being_restored_says_to_commit_nothing() {
+        let map = json!({ "keys": 1, "last_number": 7, "seal": null, "waiting": 0, "updated_at": "?" });
+        let mut owned = partition(json!({ "worker": "w1", "lease_ms": 25_000 }), map, json!([]));
+        owned.read["restoring"] = true.into();
+        let (now, waits_for, next) = owned.say();
+        assert!(now.contains("is being restored: commit nothing until it has ended; until then 1 key"), "{now}");
+        assert_eq!(waits_for, "the end of the restore");
+        assert!(!next.contains("commits number"), "{next}");
+        owned.owner["holder"] = JsonValue::Null;
+        let (_, waits_for, next) = owned.say();
+        assert_eq!(waits_for, "a worker to acquire it");
+        assert!(next.starts_with("nobody owns it, so nobody ends the restore"), "{next}");
     }
 
     #[test]
