@@ -119,6 +119,35 @@ fn the_status_is_ok_when_nothing_is_wrong_and_holds_what_the_manual_lists() {
 }
 
 #[test]
+fn an_owned_partition_in_which_nothing_moves_is_a_problem_after_an_hour() {
+    let (served, clock) = served_at();
+    let owned = served.done("POST", "/v1/keyed/words/3/acquire", r#"{"worker":"w1","lease":"3h"}"#);
+    let owned: serde_json::Value = serde_json::from_str(&owned.body).expect("JSON");
+    let token = [("statehouse-owner", owned["token"].as_str().expect("a token"))];
+    let commit = |number: u64| {
+        let body = format!(r#"{{"number":{number},"positions":{{"in":{number}}}}}"#);
+        assert_eq!(served.send("POST", "/v1/keyed/words/3/commits", &token, &body).status, 200);
+    };
+    commit(1);
+    clock.by_us.fetch_add(3_590_000_000, Ordering::SeqCst);
+    let silent = || {
+        let found = status(&served)["problems"].clone();
+        found.as_array()?.iter().find(|problem| problem["problem"] == "partition_silent").cloned()
+    };
+    assert_eq!(silent(), None);
+    clock.by_us.fetch_add(20_000_000, Ordering::SeqCst);
+    let problem = silent().expect("a problem");
+    assert_eq!(
+        (&problem["object"], &problem["threshold"], &problem["command"]["shell"]),
+        (&"partition words/3".into(), &3_600.0.into(), &"statehouse why operator --partition=3 words".into())
+    );
+    let text = problem["text"].as_str().expect("text");
+    assert!(text.starts_with("it is owned, and nothing of it has changed for 60 minutes"), "{text}");
+    commit(2);
+    assert_eq!(silent(), None);
+}
+
+#[test]
 fn a_queue_that_nobody_claims_is_noted_within_ten_seconds_and_a_problem_after_five_minutes() {
     let (served, clock) = served_at();
     let records = served.house.records();

@@ -34,6 +34,13 @@ pub(crate) struct Branch<'view> {
 }
 
 impl Branch<'_> {
+    /// The names of the space and the branch.
+    pub(crate) fn names(&self) -> (String, String) {
+        let Ok(space) = self.catalogue.space(self.place.0) else { return Default::default() };
+        let branch = space.branches().find(|(number, _)| *number == self.place.1);
+        (space.name.clone(), branch.map(|(_, branch)| branch.name.clone()).unwrap_or_default())
+    }
+
     /// How long ago a time is.
     pub(crate) fn since(&self, wall_us: u64) -> Duration {
         Duration::from_micros(self.now_us.saturating_sub(wall_us))

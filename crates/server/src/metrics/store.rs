@@ -162,8 +162,8 @@ fn there_now(metrics: &Metrics, overview: &Overview, scrape: &mut Scrape) {
     for projector in &overview.runs.projectors {
         scrape.real(&PROJECTOR_LAG, &[&projector.name], projector.lag.as_secs_f64());
     }
-    if let Some((_, silent_for)) = &overview.keyed.silent {
-        scrape.real(&PARTITION_SILENT, &[], silent_for.as_secs_f64());
+    if let Some(silent) = &overview.keyed.silent {
+        scrape.real(&PARTITION_SILENT, &[], silent.silent_for.as_secs_f64());
     }
     scrape.whole(&LEFT_OUT, &[], overview.left_out as u64);
     scrape.whole(&CLAIMERS_WAITING, &[], overview.claimers_waiting as u64);

@@ -1,6 +1,9 @@
 //! Current problems: each names the object, the measured number, the threshold and one safe command.
 //!
 //! The alerts in `monitoring/alerts.yml` report the same over time, with the same thresholds where possible.
+//! `operators`: those of operators.
+
+mod operators;
 
 use std::time::Duration;
 
@@ -108,6 +111,7 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
     found.extend(refused_messages(overview));
     found.extend(unclaimed(counters, overview));
+    found.extend(operators::silent(overview));
     found.sort_by_key(|trouble| trouble.severity);
     found
 }
@@ -357,15 +361,20 @@ fn waits_long(oldest: &OldestReady, age: Duration) -> Trouble {
     }
 }
 
+/// A command with the flags that select a space and a branch.
+fn in_place(mut command: Suggested, space: &str, branch: &str) -> Suggested {
+    if space != DEFAULT_SPACE {
+        command = command.flag("--space", space);
+    }
+    if branch != MAIN_BRANCH {
+        command = command.flag("--branch", branch);
+    }
+    command
+}
+
 /// The `why` command for a record, with the flags that select its place.
 fn why(oldest: &OldestReady) -> Suggested {
-    let mut command = Suggested::new(["statehouse", "why", "job"]);
-    if oldest.space != DEFAULT_SPACE {
-        command = command.flag("--space", &oldest.space);
-    }
-    if oldest.branch != MAIN_BRANCH {
-        command = command.flag("--branch", &oldest.branch);
-    }
+    let mut command = in_place(Suggested::new(["statehouse", "why", "job"]), &oldest.space, &oldest.branch);
     if let Some(group) = &oldest.group {
         command = command.flag("--group", group);
     }

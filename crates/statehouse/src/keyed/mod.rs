@@ -37,7 +37,7 @@ pub use contract::keyed::{
 };
 pub use listing::{ListedOperators, ListedPartitions};
 pub use operator::{Operator, OwnedPartition, Partition, check_operator};
-pub use overview::KeyedOverview;
+pub use overview::{KeyedOverview, SilentPartition};
 pub use partition_commit::{PartitionCommit, PartitionCommitted};
 pub use reads::{KeysPage, KeysRange, ListedMaps};
 pub use updates::{MapCommit, MapUpdates};

@@ -18,12 +18,28 @@ pub const PARTITIONS_LOOKED_AT_MAX: usize = 4_096;
 /// Maps that are read at once.
 const PAGE: usize = 512;
 
+/// An owned partition in which nothing has changed for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SilentPartition {
+    /// Its space.
+    pub space: String,
+    /// Its branch.
+    pub branch: String,
+    /// The operator.
+    pub operator: String,
+    /// Its number.
+    pub number: u32,
+    /// For how long nothing has changed there.
+    pub silent_for: Duration,
+}
+
 /// The keyed state of all spaces and branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyedOverview {
-    /// The owned partition that was changed longest ago, as `OPERATOR/NUMBER`, and how long that is.
-    pub silent: Option<(String, Duration)>,
+    /// The owned partition that was changed longest ago.
+    pub silent: Option<SilentPartition>,
     /// The number of maps that were looked at.
     looked_at: usize,
 }
@@ -48,12 +64,13 @@ impl KeyedOverview {
             self.looked_at += listed.maps.len();
             for (map, summary) in listed.maps {
                 let silent_for = branch.since(summary.updated_at);
-                let is_longest = self.silent.as_ref().is_none_or(|(_, longest)| silent_for > *longest);
-                if let Some(partition) =
-                    map.group.filter(|group| is_longest && partition_in(&map.name, group).is_some())
-                    && is_owned(branch, &partition)?
+                let is_longest = self.silent.as_ref().is_none_or(|longest| silent_for > longest.silent_for);
+                let Some(group) = map.group.filter(|_| is_longest) else { continue };
+                if let Some(number) = partition_in(&map.name, &group)
+                    && is_owned(branch, &group)?
                 {
-                    self.silent = Some((partition, silent_for));
+                    let (space, branch) = branch.names();
+                    self.silent = Some(SilentPartition { space, branch, operator: map.name, number, silent_for });
                 }
             }
             match listed.next_after {
