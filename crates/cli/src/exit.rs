@@ -154,6 +154,12 @@ impl Failure {
         Self { exit, code, detail, next, command: command.flatten(), lines: false, problem: Some(Box::new(problem)) }
     }
 
+    /// The group that another attempt owns, if that is why.
+    pub(crate) fn owned_group(&self) -> Option<String> {
+        let of_owner = matches!(self.code.as_deref(), Some("SH-1021" | "SH-4002"));
+        self.problem.as_ref().filter(|_| of_owner)?["group"].as_str().map(str::to_owned)
+    }
+
     /// Prints the failure to stderr: as text, or as one JSON object where results are JSON.
     pub(crate) fn say(&self, output: &Output) {
         if self.exit == Exit::Done {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use contract::guards::OWNER_RECORD;
 use serde_json::json;
 use statehouse::shell::Suggested;
 use wire::owners::{ExtendOwner, OwnGroup, OwnerToken, ReleaseOwner};
@@ -110,13 +109,10 @@ impl Group {
     }
 }
 
-/// The store knows the owner of a group as a record, which nobody can read by name; whoever writes in a group is told about the
-/// group.
-pub(crate) fn of_owner(mut failure: Failure, group: Option<&str>) -> Failure {
-    let record = format!("record {OWNER_RECORD:?}");
-    match group {
-        Some(group) if failure.code.as_deref() == Some("SH-4002") && failure.detail.contains(&record) => {
-            failure.detail = failure.detail.replace(&record, &format!("group {group:?}"));
+/// Whoever is refused because it does not own a group any more is told who does.
+pub(crate) fn of_owner(failure: Failure) -> Failure {
+    match failure.owned_group() {
+        Some(group) if failure.code.as_deref() == Some("SH-4002") => {
             let owner = Suggested::new(["statehouse", "group", "owner"]).name(group);
             failure.run("stop writing there; see who owns it", owner)
         }
@@ -126,20 +122,17 @@ pub(crate) fn of_owner(mut failure: Failure, group: Option<&str>) -> Failure {
 
 impl Verb {
     async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
-        self.ask(connection, output).await.map_err(|failure| self.explained(failure))
+        self.ask(connection, output).await.map_err(Self::explained)
     }
 
-    /// The store knows the owner of a group as a record; whoever asks for a group is told about the group.
-    fn explained(&self, mut failure: Failure) -> Failure {
-        let group = match self {
-            Verb::Own { name, .. } | Verb::Owner { name } => name,
-            Verb::Extend { token, .. } | Verb::Release { token } => &token.group,
-        };
-        if !matches!(failure.code.as_deref(), Some("SH-1021" | "SH-4002")) {
-            return failure;
+    fn explained(failure: Failure) -> Failure {
+        match failure.owned_group() {
+            Some(group) => {
+                let owner = Suggested::new(["statehouse", "group", "owner"]).name(group);
+                failure.run("see who owns it", owner)
+            }
+            None => failure,
         }
-        failure.detail = failure.detail.replace(&format!("record {OWNER_RECORD:?}"), &format!("group {group:?}"));
-        failure.run("see who owns it", Suggested::new(["statehouse", "group", "owner"]).name(group))
     }
 
     async fn ask(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {

@@ -96,7 +96,7 @@ impl Reach {
             })
             // A suggested command must reach the same store.
             .map_err(|failure| {
-                let mut failure = of_owner(failure, self.group.as_deref());
+                let mut failure = of_owner(failure);
                 failure.command = failure.command.map(|command| self.in_command(command));
                 failure
             })

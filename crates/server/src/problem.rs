@@ -6,6 +6,7 @@ mod limits;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::facts::Class;
+use contract::guards::OWNER_RECORD;
 use contract::limits::JSON_DEPTH_MAX;
 use contract::{Error, FailureKind, Outcome};
 use serde::Serialize;
@@ -73,6 +74,17 @@ impl Problem {
         let mut problem = Self::new(StatusCode::GONE, "SH-1033", detail);
         problem.add("oldest", oldest);
         problem
+    }
+
+    /// The same, where the request names a group: the store knows the owner of a group as a record, which nobody else needs to know.
+    pub(crate) fn of_group(mut self, group: Option<&str>) -> Self {
+        let owner = contract::Value::from(OWNER_RECORD).to_json_text();
+        let about_owner = |(name, json): &(&str, String)| *name == "record" && *json == owner;
+        let Some(group) = group.filter(|_| self.more.iter().any(about_owner)) else { return self };
+        self.more.retain(|member| !about_owner(member));
+        self.add("group", group);
+        self.detail = self.detail.replacen(&format!("record {OWNER_RECORD:?}"), &format!("group {group:?}"), 1);
+        self
     }
 
     /// The same, if `If-Match` or `If-None-Match` failed.

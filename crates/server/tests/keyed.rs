@@ -123,12 +123,20 @@ fn a_zombie_is_refused_and_a_commit_counts_once() {
     assert_eq!(refused(&commit(&served, token, &back)), (409, "SH-8007", ""));
     // Somebody takes over.
     let held = served.send("POST", "/v1/keyed/words/3/acquire", &[], r#"{"worker":"w2"}"#);
-    assert_eq!(refused(&held), (409, "SH-1021", ""));
+    assert_eq!((refused(&held), &held.body["group"]), ((409, "SH-1021", ""), &json!("words/3")));
     let next = acquire(&served, &[("statehouse-force", "true")], "w2");
     assert_eq!((&next["next"], &next["seal"]), (&json!(2), &json!(3)));
     assert!(next["epoch"].as_u64() > owned["epoch"].as_u64());
     let second = json!({ "number": 2, "updates": [{ "op": "add", "key": "hello", "value": 1 }] });
-    assert_eq!(refused(&commit(&served, token, &second)), (409, "SH-4002", ""));
+    let zombie = commit(&served, token, &second);
+    assert_eq!((refused(&zombie), &zombie.body["group"]), ((409, "SH-4002", ""), &json!("words/3")));
+    for refusal in [&held, &zombie] {
+        let said = refusal.body.to_string();
+        assert!(said.contains("group \\\"words/3\\\"") && !said.contains("_statehouse"), "{said}");
+    }
+    let headers = [("statehouse-owner", token)];
+    let of_thing = served.send("PUT", "/v1/cells/c?group=words/3", &headers, "1");
+    assert_eq!((refused(&of_thing), &of_thing.body["group"]), ((409, "SH-4002", ""), &json!("words/3")));
     assert_eq!(refused(&served.post("/v1/keyed/words/3/commits", &second.to_string())), (409, "SH-4003", ""));
     let new_token = next["token"].as_str().expect("a token");
     assert_eq!(done(commit(&served, new_token, &first)), answer, "the next owner may not know that it arrived");

@@ -170,7 +170,7 @@ pub(super) fn explained(failure: Failure, group: Option<&str>) -> Failure {
     let Some((operator, number)) = group.and_then(partition_of) else {
         return failure;
     };
-    let failure = of_owner(failure, group);
+    let failure = of_owner(failure);
     let next = match failure.code.as_deref() {
         Some("SH-4002") => "stop writing it; see who owns it",
         Some("SH-4003") => "show the token of its owner with --owner; see who that is",

@@ -159,6 +159,17 @@ impl FromBody for RawBytes {
     }
 }
 
+/// The group that a request names, in its path or beside it.
+fn group_of(route: &Route, head: &Head) -> Option<String> {
+    match route.path {
+        path if path.contains("{group}") => Some(head.name.clone()),
+        path if path.contains("{operator}/{partition}") => {
+            Some(format!("{}/{}", head.name, String::from_utf8_lossy(head.rest.first()?)))
+        }
+        _ => head.scope.group.clone(),
+    }
+}
+
 /// A route that does not wait.
 pub(crate) fn entry<Q, B, R, F>(
     route: Route,
@@ -193,6 +204,7 @@ where
         let asked = asks(&query, &body);
         let stream = asked.stream || head.accepts_events;
         let wait = head.wait(asked, stream, server.limits.wait_time_max)?;
+        let group = group_of(&route, &head);
         let call = Call {
             scope: head.scope,
             name: head.name,
@@ -210,7 +222,7 @@ where
         let run = async move {
             match answer.await {
                 Ok(reply) => reply.encode(),
-                Err(refusal) => Problem::from(refusal).into_response(),
+                Err(refusal) => Problem::from(refusal).of_group(group.as_deref()).into_response(),
             }
         };
         Ok(Decoded { wait, run: Box::pin(run) })

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use client::Error as ClientError;
 use client::Refusal;
+use contract::guards::OWNER_RECORD;
 use contract::{
     CellRejection, Error, Failure, FailureKind, Outcome, RecordRejection, RefusalReason, Rejection, RunRejection,
     SessionRejection, WantedKind,
@@ -48,6 +49,8 @@ fn of<T: DeserializeOwned>(refusal: &Refusal, name: &str) -> T {
 
 fn rejection(refusal: &Refusal) -> Option<Rejection> {
     let text = |name| of::<String>(refusal, name);
+    // The owner of a group is said to be the group.
+    let record = || refusal.member("record").unwrap_or_else(|| OWNER_RECORD.to_owned());
     let number = |name| of::<u64>(refusal, name);
     let optional = |name| of::<Option<u64>>(refusal, name);
     let fixed = |name| kept_once(of(refusal, name));
@@ -66,7 +69,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         "SH-1008" => Rejection::MainBranch,
         "SH-1020" => Rejection::NotHere { bucket: u16::try_from(number("bucket")).expect("a bucket") },
         "SH-1021" => Rejection::Record(RecordRejection::Held {
-            record: text("record"),
+            record: record(),
             attempt: number("attempt"),
             holder: of(refusal, "holder"),
             until_ms: number("until"),
@@ -118,7 +121,7 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         "SH-3005" => Rejection::Run(RunRejection::Closed { run: text("run"), last: number("last") }),
         "SH-3006" => Rejection::Run(RunRejection::Archived { run: text("run"), last: number("last") }),
         "SH-4002" => Rejection::Record(RecordRejection::Fenced {
-            record: text("record"),
+            record: record(),
             given: number("given"),
             attempt: number("attempt"),
             state: text("state"),
