@@ -1,4 +1,5 @@
-//! Times of the machine's clock in answers: until when something is held, and whether an answer can say when it was sent. A date before 1970 has no place in HTTP, and what writes the header panics.
+//! Times of the machine's clock in answers: until when something is held, and whether an answer can say when it was sent. A date
+//! before 1970 has no place in HTTP, and what writes the header panics.
 
 use std::time::{Duration, SystemTime};
 
