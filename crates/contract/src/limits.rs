@@ -71,6 +71,10 @@ pub const KEYED_POSITIONS_MAX: usize = 1_000;
 /// Messages that were refused and are kept in a shard. One more is dropped.
 pub const DEAD_LETTERS_MAX: u32 = 100_000;
 
+/// Messages to the groups of a space that were refused and are kept in a shard, so that one space leaves room for the others.
+/// One more is dropped.
+pub const DEAD_LETTERS_OF_SPACE_MAX: u32 = 20_000;
+
 /// How long a message that was refused is kept: a week.
 pub const DEAD_LETTER_AGE_US: u64 = 7 * 24 * 3_600 * 1_000_000;
 

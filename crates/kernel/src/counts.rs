@@ -192,6 +192,35 @@ pub(crate) fn add_messages(state: &mut Staging, keys: &Keys, by: MessageCounts) 
     Ok(())
 }
 
+/// Adds to the number of dead letters of a space.
+pub(crate) fn add_dead_letters(state: &mut Staging, keys: &Keys, space: u32, by: i64) -> Result<(), Halt> {
+    if by == 0 {
+        return Ok(());
+    }
+    let key = keys.dead_letters_of_space(space);
+    let row = match state.get(&key).map_err(Halt::from) {
+        // They go on without being counted, as messages do.
+        Err(halt) if halt.set_apart().is_some() => return Ok(()),
+        read => read?,
+    };
+    let before = row.map_or(Ok(0), |row| decode_dead_letters(&row))?;
+    match before.checked_add_signed(by) {
+        Some(0) => state.delete(key),
+        Some(after) => {
+            state.put_encoded(key, |writer| encode(writer, &[after]));
+        }
+        None => return Err(Halt::Inconsistent(format!("R6: space {space} has {before} dead letters, and {by} more"))),
+    }
+    Ok(())
+}
+
+/// Reads the number of dead letters of a space.
+pub(crate) fn decode_dead_letters(row: &[u8]) -> Result<u64, Halt> {
+    let mut reader = Reader::new(row);
+    let read = reader.format(FORMAT).and_then(|()| reader.u64()).and_then(|count| reader.end().map(|()| count));
+    read.map_err(|error| Halt::Undecodable { what: "the number of dead letters", error })
+}
+
 pub(crate) fn encode_messages(writer: &mut Writer, counts: MessageCounts) {
     let MessageCounts { due, publish, outgoing, dead } = counts;
     // Without dead letters, as it was before there were any.
@@ -234,5 +263,9 @@ mod tests {
             assert_eq!(decode_messages(writer.as_slice()).expect("counts"), counts);
         }
         assert!(decode_messages(&[1; 17]).is_err(), "an earlier format is refused");
+        let mut of_space = Writer::new();
+        encode(&mut of_space, &[258]);
+        assert_eq!(of_space.as_slice(), [1, 2, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode_dead_letters(of_space.as_slice()).expect("a count"), 258);
     }
 }

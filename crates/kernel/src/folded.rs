@@ -10,7 +10,7 @@ use kv::Staging;
 use session::{Halt, Stamp};
 
 use crate::changes::ChangeLog;
-use crate::counts::{CountKey, Counted, MessageCounts, add, add_messages, row_key};
+use crate::counts::{CountKey, Counted, MessageCounts, add, add_dead_letters, add_messages, row_key};
 use crate::keys::Keys;
 use crate::outbox::MessageState;
 use crate::outbox::numbers::MessageNumbers;
@@ -33,6 +33,10 @@ pub(crate) struct Folded {
     usage_at_savepoint: usize,
     messages: MessageCounts,
     messages_at_savepoint: MessageCounts,
+    /// By how much the number of dead letters of each space has changed.
+    dead_letters: BTreeMap<u32, i64>,
+    /// Those since the savepoint.
+    dead_letters_since: Vec<(u32, i64)>,
     pub(crate) numbers: MessageNumbers,
     /// Whether a message was added to those to publish; possibly by a command that was rejected later.
     pub(crate) publishes: bool,
@@ -45,6 +49,7 @@ impl Folded {
         self.counts_at_savepoint = self.counts.len();
         self.usage_at_savepoint = self.usage.len();
         self.messages_at_savepoint = self.messages;
+        self.dead_letters_since.clear();
         self.numbers.savepoint();
     }
 
@@ -54,6 +59,9 @@ impl Folded {
         self.counts.truncate(self.counts_at_savepoint);
         self.usage.truncate(self.usage_at_savepoint);
         self.messages = self.messages_at_savepoint;
+        for (space, by) in self.dead_letters_since.drain(..) {
+            *self.dead_letters.entry(space).or_default() -= by;
+        }
         self.numbers.undo();
     }
 
@@ -84,9 +92,16 @@ impl Folded {
         self.publishes |= state == MessageState::Publish && by > 0;
     }
 
-    /// Notes that messages become dead letters, or are none any longer.
-    pub(crate) fn count_dead_letters(&mut self, by: i64) {
+    /// Notes that messages to a space become dead letters, or are none any longer.
+    pub(crate) fn count_dead_letters(&mut self, space: u32, by: i64) {
         self.messages.dead += by;
+        *self.dead_letters.entry(space).or_default() += by;
+        self.dead_letters_since.push((space, by));
+    }
+
+    /// By how much the number of dead letters of a space has changed in this entry.
+    pub(crate) fn dead_letters_of(&self, space: u32) -> i64 {
+        self.dead_letters.get(&space).copied().unwrap_or(0)
     }
 
     /// By how much the number of messages has changed in this entry.
@@ -139,9 +154,16 @@ impl Folded {
         }
         self.numbers.write(state, keys);
         self.write_usage(state, keys)?;
+        self.write_dead_letters(state, keys)?;
         let messages = std::mem::take(&mut self.messages);
         self.messages_at_savepoint = MessageCounts::default();
         add_messages(state, keys, messages)
+    }
+
+    fn write_dead_letters(&mut self, state: &mut Staging, keys: &Keys) -> Result<(), Halt> {
+        self.dead_letters_since.clear();
+        let by_space = std::mem::take(&mut self.dead_letters);
+        by_space.into_iter().try_for_each(|(space, by)| add_dead_letters(state, keys, space, by))
     }
 
     fn write_usage(&mut self, state: &mut Staging, keys: &Keys) -> Result<(), Halt> {

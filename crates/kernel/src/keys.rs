@@ -145,7 +145,7 @@ impl Kind {
     ];
 
     /// Those whose keys have neither a space nor a branch.
-    const WITHOUT_SPACE: [Kind; 9] = [
+    const WITHOUT_SPACE: [Kind; 8] = [
         Kind::DueWall,
         Kind::DueCluster,
         Kind::Publish,
@@ -154,11 +154,11 @@ impl Kind {
         Kind::MessageNumbers,
         Kind::Received,
         Kind::Outgoing,
-        Kind::DeadLetter,
     ];
 
     /// Those of a space whose keys do not begin with the group and the name of a thing.
-    const WITHOUT_NAME: [Kind; 5] = [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor];
+    const WITHOUT_NAME: [Kind; 6] =
+        [Kind::Ready, Kind::FieldIndex, Kind::Hosted, Kind::RunIndex, Kind::CellFloor, Kind::DeadLetter];
 }
 
 /// The kind of a row of the shard itself.
@@ -334,6 +334,18 @@ impl Keys {
     /// The row with the number of waiting messages.
     pub fn message_counts(&self) -> Key {
         self.shard_row(ShardKind::MessageCounts)
+    }
+
+    /// The row with the number of dead letters of a space.
+    pub fn dead_letters_of_space(&self, space: u32) -> Key {
+        let mut key = self.message_counts();
+        key.extend_from_slice(&space.to_be_bytes());
+        key
+    }
+
+    /// The rows with the numbers of dead letters, of all spaces.
+    pub fn dead_letters_of_spaces(&self) -> KeyRange {
+        KeyRange::prefix(&self.message_counts()).after(&self.message_counts())
     }
 
     fn shard_row(&self, kind: ShardKind) -> Key {

@@ -37,6 +37,10 @@ pub enum Due {
     Session(u64),
     /// The time of a dead letter is over.
     DeadLetter {
+        /// The space of the group that refused it.
+        space: u32,
+        /// Its branch.
+        branch: u32,
         /// Its number in its bucket.
         number: u64,
     },
@@ -106,8 +110,11 @@ pub fn read_due_suffix(suffix: &[u8]) -> Option<(u64, Due)> {
         return (rest.len() == 8).then_some((at_us, Due::Session(session)));
     }
     if *what == DEAD_LETTER {
-        let number = u64::from_be_bytes(*rest.first_chunk::<8>()?);
-        return (rest.len() == 8).then_some((at_us, Due::DeadLetter { number }));
+        let (space, rest) = rest.split_first_chunk::<4>()?;
+        let (branch, rest) = rest.split_first_chunk::<4>()?;
+        let number = u64::from_be_bytes(rest.try_into().ok()?);
+        let (space, branch) = (u32::from_be_bytes(*space), u32::from_be_bytes(*branch));
+        return Some((at_us, Due::DeadLetter { space, branch, number }));
     }
     let of = *DueOf::ALL.iter().find(|of| **of as u8 == *what)?;
     let (space, rest) = rest.split_first_chunk::<4>()?;
@@ -136,7 +143,8 @@ mod tests {
         }
         assert_eq!(read_due_suffix(&Keys::due_send_suffix(3, 4)), Some((3, Due::Send { number: 4 })));
         assert_eq!(read_due_suffix(&Keys::due_session_suffix(3, 4)), Some((3, Due::Session(4))));
-        assert_eq!(read_due_suffix(&Keys::due_dead_letter_suffix(3, 4)), Some((3, Due::DeadLetter { number: 4 })));
+        let letter = Due::DeadLetter { space: 1, branch: 2, number: 4 };
+        assert_eq!(read_due_suffix(&Keys::due_dead_letter_suffix(3, 1, 2, 4)), Some((3, letter)));
     }
 
     /// Part of the stored format; `docs/formats/keys.md`.
@@ -157,8 +165,8 @@ mod tests {
         assert_eq!(hex(&Keys::due_send_suffix(258, 3)), "0000000000000102".to_owned() + "04" + "0000000000000003");
         assert_eq!(hex(&Keys::due_session_suffix(258, 3)), "0000000000000102".to_owned() + "05" + "0000000000000003");
         assert_eq!(
-            hex(&Keys::due_dead_letter_suffix(258, 3)),
-            "0000000000000102".to_owned() + "12" + "0000000000000003"
+            hex(&Keys::due_dead_letter_suffix(258, 1, 2, 3)),
+            "0000000000000102".to_owned() + "12" + "0000000100000002" + "0000000000000003"
         );
         assert_eq!(
             hex(&[&*keys.due_prefix(DueClock::Cluster, 5), &*Keys::due_suffix(258, DueOf::Lease, &record)].concat()),

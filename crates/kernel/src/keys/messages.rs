@@ -15,16 +15,18 @@ impl Keys {
     }
 
     /// The key after [`due_prefix`](Self::due_prefix) for the end of a dead letter.
-    pub fn due_dead_letter_suffix(at_us: u64, number: u64) -> Key {
+    pub fn due_dead_letter_suffix(at_us: u64, space: u32, branch: u32, number: u64) -> Key {
         let mut key = Key::from(at_us.to_be_bytes());
         key.push(DEAD_LETTER);
+        key.extend_from_slice(&space.to_be_bytes());
+        key.extend_from_slice(&branch.to_be_bytes());
         key.extend_from_slice(&number.to_be_bytes());
         key
     }
 
-    /// A message that a group of this bucket refused.
-    pub fn dead_letter(&self, bucket: u16, number: u64) -> Key {
-        let mut key = self.dead_letter_prefix(bucket);
+    /// A message that a group of this bucket refused, in a branch.
+    pub fn dead_letter(&self, bucket: u16, space: u32, branch: u32, number: u64) -> Key {
+        let mut key = self.branch_prefix(Kind::DeadLetter, bucket, space, branch);
         key.extend_from_slice(&number.to_be_bytes());
         key
     }
@@ -88,7 +90,12 @@ pub fn read_outgoing_key(key: &[u8]) -> Option<(u16, u64)> {
 
 /// The bucket and the number of a dead letter from its key.
 pub fn read_dead_letter_key(key: &[u8]) -> Option<(u16, u64)> {
-    read_numbered_key(Kind::DeadLetter, key)
+    let rest = key.get(GENERATION_BYTES..)?;
+    let (bucket, rest) = rest.split_first_chunk::<2>()?;
+    let (kind, rest) = rest.split_first()?;
+    // The space and the branch.
+    let number = rest.get(8..)?.try_into().ok().filter(|_| *kind == Kind::DeadLetter as u8)?;
+    Some((u16::from_be_bytes(*bucket), u64::from_be_bytes(number)))
 }
 
 /// The bucket that has received messages, and the one that has sent them.
@@ -128,5 +135,10 @@ mod tests {
         assert_eq!(hex(&received), "00000001000517".to_owned() + "0103");
         assert_eq!((read_outgoing_key(&outgoing), read_publish_key(&outgoing)), (Some((5, 258)), None));
         assert_eq!((read_received_key(&received), read_received_key(&outgoing)), (Some((5, 259)), None));
+        let letter = keys.dead_letter(5, 1, 2, 258);
+        assert_eq!(hex(&letter), "00000001000522".to_owned() + "0000000100000002" + "0000000000000102");
+        assert_eq!((read_dead_letter_key(&letter), read_dead_letter_key(&outgoing)), (Some((5, 258)), None));
+        assert_eq!(read_dead_letter_key(&letter[..letter.len() - 1]), None);
+        assert_eq!(hex(&keys.dead_letters_of_space(3)), "00000001ffff000008".to_owned() + "00000003");
     }
 }

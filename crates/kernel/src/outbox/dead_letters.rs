@@ -1,15 +1,18 @@
 //! Dead letters: messages that their group refused. They are kept there for a time, until somebody sends them again or drops
 //! them.
 //!
-//! A letter has a number of the bucket of the group that refused it. As many are kept as the limit says; one more is
-//! dropped, since a message was delivered whatever becomes of it.
+//! A letter has a number of the bucket of the group that refused it. As many are kept as the limits of the space and of the
+//! shard say; one more is dropped, since a message was delivered whatever becomes of it. Those of a deleted branch go with
+//! it, in bounded steps.
 //!
 //! Touches: `DeadLetter` rows, the schedule, and what a message changes that is sent again. Keeps: R6 (sent again, a
 //! message is applied once, and its letter is gone).
 
-use contract::limits::{DEAD_LETTER_AGE_US, DEAD_LETTERS_MAX};
+mod list;
+
+use contract::limits::{DEAD_LETTER_AGE_US, DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 use contract::{Reason, Rejection};
-use kv::{DecodeError, KeyRange, Order, Reader, View, Writer};
+use kv::{DecodeError, Order, Reader, Writer};
 use session::Halt;
 
 use super::Stored;
@@ -19,15 +22,18 @@ use super::send::counted_before;
 use crate::LEVEL_OF_DEAD_LETTERS;
 use crate::answer::Answer;
 use crate::answer::rejection::{decode_rejection, encode_rejection};
-use crate::catalogue::Catalogue;
 use crate::command::{Body, Transact};
 use crate::context::Applying;
-use crate::keys::Keys;
+use crate::contract::ERASED_MAX;
+use crate::counts::decode_dead_letters;
 use crate::keys::due::DueClock;
 use crate::keys::messages::read_dead_letter_key;
+use crate::keys::{Keys, Kind};
 use crate::transact::guarded::check_owner;
 use crate::transact::scope::Scope;
 use crate::transact::{self, check_scope};
+
+pub use list::{DeadLetterPage, ListedDeadLetter, ListedDeadLetters, list};
 
 const FORMAT: u8 = 1;
 
@@ -111,7 +117,7 @@ pub(super) fn keep(
     let is_live = applying.catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_ok());
     let bucket = transact::bucket_here(applying.catalogue, transact);
     let (Ok(Some(bucket)), Some(group)) = (bucket, transact::group_of(transact)) else { return Ok(false) };
-    if applying.catalogue.level < LEVEL_OF_DEAD_LETTERS || !is_live || are_too_many(applying)? {
+    if applying.catalogue.level < LEVEL_OF_DEAD_LETTERS || !is_live || are_too_many(applying, space)? {
         return Ok(false);
     }
     let (commit, refused_us) = (applying.call.commit, applying.call.stamp.wall_us);
@@ -121,38 +127,77 @@ pub(super) fn keep(
     Ok(true)
 }
 
-fn are_too_many(applying: &Applying<'_>) -> Result<bool, Halt> {
-    let before = match counted_before(applying) {
-        // Nobody knows how many there are; what is refused is not lost for that.
-        Err(halt) if halt.set_apart().is_some() => return Ok(false),
-        read => read?,
-    };
-    Ok(before.dead + applying.folded.messages().dead >= i64::from(DEAD_LETTERS_MAX))
+fn are_too_many(applying: &Applying<'_>, space: u32) -> Result<bool, Halt> {
+    let of_space = known(of_space_before(applying, space))?.unwrap_or(0);
+    let before = known(counted_before(applying))?.map_or(0, |before| before.dead);
+    Ok(of_space + applying.folded.dead_letters_of(space) >= i64::from(DEAD_LETTERS_OF_SPACE_MAX)
+        || before + applying.folded.messages().dead >= i64::from(DEAD_LETTERS_MAX))
+}
+
+/// A count, or none if it is damaged: what is refused is not lost because nobody knows how many there are.
+fn known<T>(counted: Result<T, Halt>) -> Result<Option<T>, Halt> {
+    match counted {
+        Err(halt) if halt.set_apart().is_some() => Ok(None),
+        counted => counted.map(Some),
+    }
+}
+
+/// The number of dead letters of a space before this entry.
+fn of_space_before(applying: &Applying<'_>, space: u32) -> Result<i64, Halt> {
+    let row = applying.state.get(&applying.keys.dead_letters_of_space(space))?;
+    let count = row.map_or(Ok(0), |row| decode_dead_letters(&row))?;
+    i64::try_from(count).map_err(|_| Halt::Inconsistent(format!("R6: space {space} has {count} dead letters")))
 }
 
 /// Puts a letter, and has it dropped when its time is over.
 pub(crate) fn put(applying: &mut Applying<'_>, bucket: u16, number: u64, letter: &DeadLetter<'_>) {
-    applying.folded.count_dead_letters(1);
-    applying.state.put_encoded(applying.keys.dead_letter(bucket, number), |writer| letter.encode(writer));
-    let suffix = Keys::due_dead_letter_suffix(letter.until_us(), number);
+    let DeadLetter { space, branch, .. } = *letter;
+    applying.folded.count_dead_letters(space, 1);
+    applying
+        .state
+        .put_encoded(applying.keys.dead_letter(bucket, space, branch, number), |writer| letter.encode(writer));
+    let suffix = Keys::due_dead_letter_suffix(letter.until_us(), space, branch, number);
     applying.change_due(DueClock::Wall, bucket, suffix, b"", true);
 }
 
 fn remove(applying: &mut Applying<'_>, bucket: u16, number: u64, letter: &DeadLetter<'_>) {
-    applying.folded.count_dead_letters(-1);
-    applying.state.delete(applying.keys.dead_letter(bucket, number));
-    let suffix = Keys::due_dead_letter_suffix(letter.until_us(), number);
+    let DeadLetter { space, branch, .. } = *letter;
+    applying.folded.count_dead_letters(space, -1);
+    applying.state.delete(applying.keys.dead_letter(bucket, space, branch, number));
+    let suffix = Keys::due_dead_letter_suffix(letter.until_us(), space, branch, number);
     applying.change_due(DueClock::Wall, bucket, suffix, b"", false);
 }
 
 /// The time of a letter is over.
-pub(crate) fn expire(applying: &mut Applying<'_>, bucket: u16, number: u64) -> Result<(), Halt> {
-    let row = applying.state.get(&applying.keys.dead_letter(bucket, number))?;
+pub(crate) fn expire(
+    applying: &mut Applying<'_>,
+    bucket: u16,
+    (space, branch): (u32, u32),
+    number: u64,
+) -> Result<(), Halt> {
+    let row = applying.state.get(&applying.keys.dead_letter(bucket, space, branch, number))?;
     let row = row.ok_or_else(|| Halt::Inconsistent("R6: a dead letter that is due has no row".into()))?;
     let letter = DeadLetter::decode(&row)?;
     remove(applying, bucket, number, &letter);
     note(applying, &letter.message, letter.sent_number, Reason::Dropped);
     Ok(())
+}
+
+/// Drops some letters of a deleted branch in a bucket.
+pub(crate) fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
+    let range = applying.keys.rows_of_branch(Kind::DeadLetter, bucket, space, branch);
+    let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>()?;
+    for (key, row) in rows {
+        let (_, number) = read_dead_letter_key(&key).ok_or_else(foreign)?;
+        let letter = DeadLetter::decode(&row)?;
+        remove(applying, bucket, number, &letter);
+        note(applying, &letter.message, letter.sent_number, Reason::Dropped);
+    }
+    Ok(())
+}
+
+fn foreign() -> Halt {
+    Halt::Inconsistent("a foreign key among dead letters".into())
 }
 
 /// Sends a letter again, or drops it. One that is refused again stays as it is.
@@ -167,10 +212,9 @@ pub(crate) fn command(applying: &mut Applying<'_>, command: &DeadLetterCommand<'
             return Ok(Answer::Rejected(rejection));
         }
     };
-    let row = applying.state.get(&applying.keys.dead_letter(bucket, number))?;
+    let row = applying.state.get(&applying.keys.dead_letter(bucket, space, branch, number))?;
     let letter = row.as_deref().map(DeadLetter::decode).transpose()?;
-    let of_group = |letter: &DeadLetter<'_>| (letter.space, letter.branch, letter.group) == (space, branch, group);
-    let Some(letter) = letter.filter(of_group) else {
+    let Some(letter) = letter.filter(|letter| letter.group == group) else {
         return Ok(Answer::Rejected(Rejection::NoSuchDeadLetter { group: group.to_owned(), number }));
     };
     let (outcomes, reason) = match act {
@@ -216,106 +260,6 @@ fn may_decide(applying: &mut Applying<'_>, asks: &Transact<'_>, group: &str) -> 
         return Ok(Err(rejection));
     }
     Ok(check_owner(applying, &scope, group)?.map(|()| bucket))
-}
-
-/// Which dead letters: of a branch, or of one group in it.
-#[derive(Clone, Copy, Debug)]
-pub struct DeadLetterPage<'page> {
-    /// The space.
-    pub space: u32,
-    /// The branch.
-    pub branch: u32,
-    /// The group.
-    pub group: Option<&'page str>,
-    /// Only letters after this one, by bucket and number.
-    pub after: Option<(u16, u64)>,
-    /// The maximum number of letters.
-    pub limit: usize,
-    /// The maximum number of rows to look at.
-    pub rows_max: usize,
-}
-
-/// A dead letter, as a list has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedDeadLetter {
-    /// The group that refused it.
-    pub group: String,
-    /// Its number, by which that group knows it.
-    pub number: u64,
-    /// The group that sent it.
-    pub source: String,
-    /// When it was refused, µs since 1970 in UTC.
-    pub refused_us: u64,
-    /// When it will be dropped.
-    pub until_us: u64,
-    /// Why it was refused.
-    pub refusal: Rejection,
-    /// What its operations are on, in order; empty names for those on nothing.
-    pub names: Vec<String>,
-}
-
-/// A page of dead letters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedDeadLetters {
-    /// The letters, in the order of buckets and numbers.
-    pub letters: Vec<ListedDeadLetter>,
-    /// Where the next page starts, if there may be more: behind this bucket and number.
-    pub next: Option<(u16, u64)>,
-}
-
-/// Dead letters of a branch or a group.
-pub fn list(
-    view: &dyn View,
-    keys: &Keys,
-    catalogue: &Catalogue,
-    page: &DeadLetterPage<'_>,
-) -> Result<ListedDeadLetters, Halt> {
-    // What is left of a deleted branch is nobody's.
-    if !catalogue.space(page.space).is_ok_and(|space| space.live_branch(page.branch).is_ok()) {
-        return Ok(ListedDeadLetters::default());
-    }
-    let buckets: Vec<u16> = match (page.group, catalogue.space(page.space)) {
-        (Some(group), Ok(space)) => vec![catalogue.buckets.of_group(space.name.as_bytes(), group.as_bytes())],
-        _ => catalogue.buckets_here().collect(),
-    };
-    let (mut found, mut rows) = (ListedDeadLetters::default(), 0);
-    for bucket in buckets {
-        let mut range = KeyRange::prefix(&keys.dead_letter_prefix(bucket));
-        match page.after {
-            Some((after, _)) if after > bucket => continue,
-            Some((after, number)) if after == bucket => range = range.after(&keys.dead_letter(bucket, number)),
-            _ => {}
-        }
-        for row in view.scan(&range, Order::Ascending) {
-            let (key, row) = row?;
-            let (_, number) = read_dead_letter_key(&key)
-                .ok_or_else(|| Halt::Inconsistent("a foreign key among dead letters".into()))?;
-            let letter = DeadLetter::decode(&row)?;
-            rows += 1;
-            let is_meant = page.group.is_none_or(|group| group == letter.group);
-            if is_meant && (letter.space, letter.branch) == (page.space, page.branch) {
-                found.letters.push(listed(&letter, number)?);
-            }
-            if found.letters.len() >= page.limit || rows >= page.rows_max {
-                found.next = Some((bucket, number));
-                return Ok(found);
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn listed(letter: &DeadLetter<'_>, number: u64) -> Result<ListedDeadLetter, Halt> {
-    let names = letter.transact()?.ops.iter().map(|op| op.name().unwrap_or_default().to_owned()).collect();
-    Ok(ListedDeadLetter {
-        group: letter.group.to_owned(),
-        number,
-        source: letter.message.source.to_owned(),
-        refused_us: letter.refused_us,
-        until_us: letter.until_us(),
-        refusal: letter.refusal.clone(),
-        names,
-    })
 }
 
 #[cfg(test)]

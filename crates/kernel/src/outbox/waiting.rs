@@ -1,11 +1,13 @@
 //! Messages that wait, as a view has them.
 
+use std::collections::BTreeMap;
+
 use kv::{KeyRange, Order, View};
 use session::Halt;
 
 use super::{MessageState, Stored};
 use crate::catalogue::Catalogue;
-use crate::counts::{MessageCounts, decode_messages};
+use crate::counts::{MessageCounts, decode_dead_letters, decode_messages};
 use crate::keys::Keys;
 use crate::keys::due::{Due, DueClock, read_due_suffix};
 use crate::keys::messages::{read_outgoing_key, read_publish_key};
@@ -14,6 +16,17 @@ use crate::outbox::command::Target;
 /// The number of waiting messages in a view.
 pub fn waiting(view: &dyn View, keys: &Keys) -> Result<MessageCounts, Halt> {
     view.get(&keys.message_counts())?.map_or(Ok(MessageCounts::default()), |row| decode_messages(&row))
+}
+
+/// The numbers of dead letters in a view, by space; spaces without one are left out.
+pub fn dead_letters_of_spaces(view: &dyn View, keys: &Keys) -> Result<BTreeMap<u32, u64>, Halt> {
+    let mut counts = BTreeMap::new();
+    for row in view.scan(&keys.dead_letters_of_spaces(), Order::Ascending) {
+        let (key, row) = row?;
+        let space = key.last_chunk().ok_or_else(|| Halt::Inconsistent("a foreign key among counts".into()))?;
+        counts.insert(u32::from_be_bytes(*space), decode_dead_letters(&row)?);
+    }
+    Ok(counts)
 }
 
 /// A message that waits, with its number.

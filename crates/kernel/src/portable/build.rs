@@ -174,7 +174,7 @@ impl<'store> Builder<'store> {
         }
         let bucket = self.bucket_of(letter.space, letter.group)?;
         self.shard.contracts.catalogue.space(letter.space)?.live_branch(letter.branch)?;
-        let key = self.shard.keys.dead_letter(bucket, number);
+        let key = self.shard.keys.dead_letter(bucket, letter.space, letter.branch, number);
         self.shard.absent(&key, "a dead letter of", letter.group)?;
         check_number_of(&letter.message, number)?;
         self.shard.applying(|applying| {

@@ -38,7 +38,7 @@ pub(crate) fn tick(applying: &mut Applying<'_>) -> Result<Answer, Halt> {
                     // What it would change cannot be read by anybody, and it must not be due forever.
                     match due {
                         Due::Send { number } => give_up(applying, entry.bucket, at_us, number, &damaged)?,
-                        Due::DeadLetter { .. } => applying.folded.count_dead_letters(-1),
+                        Due::DeadLetter { space, .. } => applying.folded.count_dead_letters(space, -1),
                         Due::Thing(..) | Due::Session(_) => {}
                     }
                     applying.drop_due(clock, entry.bucket, entry.suffix);
@@ -73,7 +73,7 @@ fn step(
 ) -> Result<u32, Halt> {
     match due {
         Due::Send { number } => deliver(applying, bucket, at_us, *number).map(|()| 1),
-        Due::DeadLetter { number } => expire(applying, bucket, *number).map(|()| 1),
+        Due::DeadLetter { space, branch, number } => expire(applying, bucket, (*space, *branch), *number).map(|()| 1),
         Due::Session(session) => give_back(applying, bucket, at_us, *session, steps_max),
         Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
     }

@@ -15,7 +15,7 @@ use crate::keys::queues::QueueId;
 use crate::keys::things::read_thing_key;
 use crate::outbox::dead_letters::DeadLetter;
 use crate::outbox::numbers;
-use crate::outbox::waiting::waiting;
+use crate::outbox::waiting::{dead_letters_of_spaces, waiting};
 use crate::records::counts::count_states;
 use crate::records::fields::FieldReader;
 use crate::records::index::sort_key;
@@ -113,7 +113,7 @@ impl Stage {
 /// that owns all buckets has none for other shards.
 pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
     let (keys, catalogue) = (kernel.keys(), kernel.catalogue());
-    let (mut counted, mut letters_due) = (MessageCounts::default(), 0);
+    let (mut counted, mut letters_due, mut of_spaces) = (MessageCounts::default(), 0, BTreeMap::new());
     for bucket in catalogue.buckets_here() {
         let row = view.get(&keys.message_numbers(bucket)).unwrap();
         let last = row.map_or(0, |row| numbers::decode(&row).unwrap());
@@ -126,8 +126,9 @@ pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
                     note(number);
                     counted.due += 1;
                 }
-                Some((at_us, Due::DeadLetter { number })) => {
-                    let row = view.get(&keys.dead_letter(bucket, number)).unwrap().expect("R6: what is due has a row");
+                Some((at_us, Due::DeadLetter { space, branch, number })) => {
+                    let row = view.get(&keys.dead_letter(bucket, space, branch, number)).unwrap();
+                    let row = row.expect("R6: what is due has a row");
                     assert_eq!(DeadLetter::decode(&row).unwrap().until_us(), at_us, "R6: dead letter {number}");
                     letters_due += 1;
                 }
@@ -135,7 +136,9 @@ pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
             }
         }
         for row in view.scan(&KeyRange::prefix(&keys.dead_letter_prefix(bucket)), Order::Ascending) {
-            note(read_dead_letter_key(&row.unwrap().0).unwrap().1);
+            let (key, row) = row.unwrap();
+            note(read_dead_letter_key(&key).unwrap().1);
+            *of_spaces.entry(DeadLetter::decode(&row).unwrap().space).or_insert(0) += 1;
             counted.dead += 1;
         }
         for row in view.scan(&KeyRange::prefix(&keys.publish_prefix(bucket)), Order::Ascending) {
@@ -149,5 +152,6 @@ pub(crate) fn assert_messages_sound(view: &dyn View, kernel: &Kernel) {
     }
     assert_eq!(waiting(view, &keys).unwrap(), counted, "R6: counts");
     assert_eq!(counted.dead, letters_due, "R6: each dead letter ends");
+    assert_eq!(dead_letters_of_spaces(view, &keys).unwrap(), of_spaces, "R6: dead letters of spaces");
     assert!(counted.outgoing == 0 || keys.buckets() != BucketRange::ALL, "R6: {counted:?} in a shard that owns all");
 }

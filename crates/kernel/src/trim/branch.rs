@@ -1,4 +1,4 @@
-//! Deleted branches: the rows of every contract go in bounded steps; then the branch is forgotten.
+//! Deleted branches: the rows of every contract and the dead letters go in bounded steps; then the branch is forgotten.
 
 use kv::{Key, KeyRange, Order, Staging, View};
 use session::Halt;
@@ -8,6 +8,7 @@ use crate::context::Applying;
 use crate::contract::{Contract, delete_some};
 use crate::contracts::with_contracts;
 use crate::keys::{Keys, Kind};
+use crate::outbox::dead_letters;
 
 macro_rules! erasing {
     ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
@@ -25,6 +26,7 @@ macro_rules! erasing {
             branch: u32,
         ) -> Result<(), Halt> {
             if is_deleted(applying.catalogue, space, branch) {
+                dead_letters::erase_some(applying, bucket, space, branch)?;
                 $(crate::$folder::contract::$contract::erase_some(applying, bucket, space, branch)?;)*
             }
             Ok(())
@@ -55,7 +57,7 @@ pub(super) fn erase_rest(applying: &mut Applying<'_>, space: u32, branch: u32) -
     }
     let state = &mut *applying.state;
     for bucket in catalogue.buckets_here() {
-        for kind in ROWS.iter().copied().flatten() {
+        for kind in ROWS.iter().copied().flatten().chain(&[Kind::DeadLetter]) {
             if has_rows(state, &keys.rows_of_branch(*kind, bucket, space, branch))? {
                 return Ok(false);
             }
@@ -84,7 +86,7 @@ pub(super) fn buckets_to_erase(
 ) -> Result<Vec<u16>, Halt> {
     let mut found = Vec::new();
     for bucket in catalogue.buckets_here() {
-        for kind in ERASED.iter().copied().flatten() {
+        for kind in ERASED.iter().copied().flatten().chain(&[Kind::DeadLetter]) {
             let range = keys.rows_of_branch(*kind, bucket, space, branch);
             if view.scan(&range, Order::Ascending).next().transpose()?.is_some() {
                 found.push(bucket);

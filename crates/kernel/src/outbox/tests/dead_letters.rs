@@ -7,7 +7,7 @@ use crate::outbox::Stored;
 use crate::outbox::command::{Deliver, Send, Target};
 use crate::script::check;
 use contract::Reason;
-use contract::limits::DEAD_LETTERS_MAX;
+use contract::limits::{DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 
 #[test]
 fn a_refused_message_is_kept_with_its_reason_until_it_is_sent_again() {
@@ -86,9 +86,26 @@ fn what_a_letter_sends_when_it_is_sent_again_was_accepted_with_it() {
     );
 }
 
+#[test]
+fn letters_of_a_deleted_branch_go_with_it_in_steps_and_others_stay() {
+    check(
+        "branch draft; on draft; repeat 70 in g: send in h if record x exists then put y; tick; on main; \
+         in g: send in h if record x exists then put z; tick; drop draft; walk; dead; drop letter h 71; due",
+        "#2; sent; 2 rounds; h 71 of g on z until 604800s: SH-1017; drop: 0; wall never, cluster never",
+    );
+}
+
 /// The rows of letters would take long to write; their number is a row.
 #[test]
-fn as_many_letters_are_kept_as_the_limit_says_and_one_more_is_dropped() {
+fn as_many_letters_are_kept_as_the_limits_say_and_one_more_is_dropped() {
+    let (of_shard, of_space) = (i64::from(DEAD_LETTERS_MAX), i64::from(DEAD_LETTERS_OF_SPACE_MAX));
+    for (dead, in_space) in [(of_shard - 1, 0), (of_space, of_space - 1)] {
+        refuses_one_more(dead, in_space);
+    }
+}
+
+/// One more than this is kept, and then none.
+fn refuses_one_more(dead: i64, in_space: i64) {
     let mut shards = halves();
     let [here, there] = groups(&shards);
     let refused = Transact {
@@ -99,11 +116,11 @@ fn as_many_letters_are_kept_as_the_limit_says_and_one_more_is_dropped() {
     let message =
         Stored { space: 1, branch: 1, source: &here, send: Send { target: Target::Transact(&body), after_us: None } };
     let source_bucket = shards[0].bucket(&here);
-    shards[1].count_dead_letters(i64::from(DEAD_LETTERS_MAX) - 1);
+    shards[1].count_dead_letters(dead, in_space);
     for (number, refused, dropped) in [(1, 1, 0), (2, 1, 1)] {
         shards[1].done(number, &letter(&Body::Deliver(Deliver { source_bucket, number, message })));
         assert_eq!((shards[1].changes(Reason::Refused), shards[1].changes(Reason::Dropped)), (refused, dropped));
-        assert_eq!(shards[1].counts().dead, i64::from(DEAD_LETTERS_MAX));
+        assert_eq!(shards[1].counts().dead, dead + 1);
     }
     shards[1].done(3, &in_group(&there, vec![set("got", 1)]));
 }

@@ -100,12 +100,15 @@ impl Shard {
         waiting(&*self.view(), &self.kernel.keys()).unwrap()
     }
 
-    /// Has the store count so many dead letters.
-    pub(super) fn count_dead_letters(&mut self, dead: i64) {
-        let counts = MessageCounts { dead, ..MessageCounts::default() };
+    /// Has the store count so many dead letters, and so many of them in the first space.
+    pub(super) fn count_dead_letters(&mut self, dead: i64, of_space: i64) {
+        let (counts, keys) = (MessageCounts { dead, ..MessageCounts::default() }, self.kernel.keys());
         let mut row = Writer::new();
         encode_messages(&mut row, counts);
-        self.store.commit(Batch::new().put(self.kernel.keys().message_counts(), row.finish())).unwrap();
+        let mut of_space_row = Writer::new();
+        of_space_row.u8(1).i64(of_space);
+        let batch = Batch::new().put(keys.message_counts(), row.finish());
+        self.store.commit(batch.put(keys.dead_letters_of_space(1), of_space_row.finish())).unwrap();
         assert_eq!(self.counts(), counts);
     }
 

@@ -86,8 +86,10 @@ pub(crate) fn erase_from(reference: &Reference, (space, branch): (u32, u32), onl
         rows + map.unused.iter().sum::<usize>() + 2
     });
     let things = reference.records.keys().filter(|id| here(id)).count();
-    let repeats =
-        2 + (4 * things + of_runs.sum::<usize>() + of_maps.sum::<usize>() + reference.lanes.len()) / ROWS_PER_STEP;
+    let letters = reference.letters.values().filter(|letter| (letter.space, letter.branch) == (space, branch)).count();
+    let repeats = 2
+        + (4 * things + letters + of_runs.sum::<usize>() + of_maps.sum::<usize>() + reference.lanes.len())
+            / ROWS_PER_STEP;
     let mut steps = Vec::new();
     for bucket in 0..reference.buckets.count() {
         if only.is_none_or(|only| only == u64::from(bucket)) {

@@ -173,7 +173,12 @@ impl Both<'_> {
                 let DeadLetter { refused_us, refusal, space, branch, group, sent_number, message: of, .. } =
                     DeadLetter::decode(&row).map_err(halted)?;
                 let mut due = keys.due_prefix(DueClock::Wall, bucket);
-                due.extend_from_slice(&Keys::due_dead_letter_suffix(refused_us + DEAD_LETTER_AGE_US, key.1));
+                due.extend_from_slice(&Keys::due_dead_letter_suffix(
+                    refused_us + DEAD_LETTER_AGE_US,
+                    space,
+                    branch,
+                    key.1,
+                ));
                 if self.view.get(&due).map_err(text)?.is_none() {
                     return Err(format!("letter {key:?} never ends"));
                 }

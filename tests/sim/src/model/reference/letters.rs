@@ -2,7 +2,7 @@
 
 use contract::Rejection;
 use contract::guards::OWNER_RECORD;
-use contract::limits::{DEAD_LETTER_AGE_US, DEAD_LETTERS_MAX};
+use contract::limits::{DEAD_LETTER_AGE_US, DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 use kernel::{Body, DeadLetterAct, DeadLetterCommand, Transact};
 
 use super::time::group_of;
@@ -29,7 +29,9 @@ impl Reference {
         self.undo_to(mark);
         let Transact { space, branch, .. } = *transact;
         let Some(group) = group_of(transact) else { return };
-        if !self.is_live(space, branch) || self.letters.len() >= DEAD_LETTERS_MAX as usize {
+        let of_space = self.letters.values().filter(|letter| letter.space == space).count();
+        let is_full = self.letters.len() >= DEAD_LETTERS_MAX as usize || of_space >= DEAD_LETTERS_OF_SPACE_MAX as usize;
+        if !self.is_live(space, branch) || is_full {
             return;
         }
         let bucket = self.buckets.of_group(self.spaces[&space].name.as_bytes(), group.as_bytes());
@@ -56,6 +58,11 @@ impl Reference {
             (letter.refused_us + DEAD_LETTER_AGE_US, *number, *bucket)
         };
         self.letters.iter().map(ends).min()
+    }
+
+    /// The letters of a branch.
+    pub(super) fn letters_of(&self, place: (u32, u32)) -> impl Iterator<Item = &PublishKey> {
+        self.letters.iter().filter(move |(_, letter)| (letter.space, letter.branch) == place).map(|(key, _)| key)
     }
 
     pub(super) fn remove_letter(&mut self, key: PublishKey) {

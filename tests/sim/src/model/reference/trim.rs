@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    /// Removes the records, runs and maps of a deleted branch from a bucket. The kernel removes some of them in a step, and whoever
+    /// Removes the records, runs, maps and dead letters of a deleted branch from a bucket. The kernel removes some of them in a step, and whoever
     /// draws the command repeats the step until that is all.
     fn erase_things(&mut self, bucket: u16, place: (u32, u32)) {
         if self.is_live(place.0, place.1) {
@@ -52,6 +52,8 @@ impl Reference {
         let here = |reference: &Self, id: &&Id| id.place() == place && reference.bucket(id) == bucket;
         let records: Vec<_> = self.records.keys().filter(|id| here(self, id)).cloned().collect();
         records.iter().for_each(|id| self.erase(id));
+        let letters: Vec<_> = self.letters_of(place).filter(|(of, _)| *of == bucket).copied().collect();
+        letters.into_iter().for_each(|key| self.remove_letter(key));
         let maps: Vec<_> = self.maps.keys().filter(|id| here(self, id)).cloned().collect();
         for id in &maps {
             let sweep_us = self.maps.remove(id).expect("just found").sweep_us;
@@ -78,7 +80,7 @@ impl Reference {
         }
         self.lanes.retain(|(space, branch, ..), _| (*space, *branch) != place);
         let has_things = self.cells.keys().chain(self.records.keys()).chain(self.runs.keys()).chain(self.maps.keys());
-        if has_things.into_iter().any(|id| id.place() == place) {
+        if has_things.into_iter().any(|id| id.place() == place) || self.letters_of(place).next().is_some() {
             return;
         }
         let branches = &mut self.spaces.get_mut(&place.0).expect("spaces are never deleted").branches;
