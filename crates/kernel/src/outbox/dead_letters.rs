@@ -105,26 +105,30 @@ impl<'bytes> DeadLetter<'bytes> {
     }
 }
 
-/// Keeps a message that was refused, unless too many are kept, or its branch is gone. Returns whether it is kept.
+/// Keeps a message that was refused, unless too many are kept, or its branch is gone. Returns what the change feed says of it.
 pub(super) fn keep(
     applying: &mut Applying<'_>,
     message: &Stored<'_>,
     sent_number: u64,
     transact: &Transact<'_>,
     refusal: Rejection,
-) -> Result<bool, Halt> {
+) -> Result<Reason, Halt> {
+    if applying.catalogue.level < LEVEL_OF_DEAD_LETTERS {
+        // None was kept, and the feed said no more than this.
+        return Ok(Reason::Refused);
+    }
     let Transact { space, branch, .. } = *transact;
     let is_live = applying.catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_ok());
     let bucket = transact::bucket_here(applying.catalogue, transact);
-    let (Ok(Some(bucket)), Some(group)) = (bucket, transact::group_of(transact)) else { return Ok(false) };
-    if applying.catalogue.level < LEVEL_OF_DEAD_LETTERS || !is_live || are_too_many(applying, space)? {
-        return Ok(false);
+    let (Ok(Some(bucket)), Some(group)) = (bucket, transact::group_of(transact)) else { return Ok(Reason::Dropped) };
+    if !is_live || are_too_many(applying, space)? {
+        return Ok(Reason::Dropped);
     }
     let (commit, refused_us) = (applying.call.commit, applying.call.stamp.wall_us);
     let letter = DeadLetter { commit, refused_us, refusal, space, branch, group, sent_number, message: *message };
     let number = applying.next_number(bucket)?;
     put(applying, bucket, number, &letter);
-    Ok(true)
+    Ok(Reason::Refused)
 }
 
 fn are_too_many(applying: &Applying<'_>, space: u32) -> Result<bool, Halt> {

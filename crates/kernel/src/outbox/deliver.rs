@@ -5,6 +5,7 @@ use kv::DamagedRange;
 use session::Halt;
 
 use super::{MessageState, Stored, dead_letters};
+use crate::LEVEL_OF_DEAD_LETTERS;
 use crate::changes::{Noted, Reason, Subject};
 use crate::command::{Body, Transact};
 use crate::context::Applying;
@@ -75,11 +76,15 @@ fn keep_damaged(
     transact: &Transact<'_>,
     damaged: &DamagedRange,
 ) -> Result<(), Halt> {
+    if applying.catalogue.level < LEVEL_OF_DEAD_LETTERS {
+        // It was gone without a word.
+        return Ok(());
+    }
     let refusal = damage::refusal(damaged, applying.catalogue);
     let reason = match dead_letters::keep(applying, message, number, transact, refusal) {
         // Where it would be kept is damaged, too.
         Err(halt) if halt.set_apart().is_some() => Reason::Dropped,
-        kept => kept_or_dropped(kept?),
+        reason => reason?,
     };
     note(applying, message, number, reason);
     Ok(())
@@ -100,10 +105,6 @@ fn execute_due(
     }
 }
 
-fn kept_or_dropped(is_kept: bool) -> Reason {
-    if is_kept { Reason::Refused } else { Reason::Dropped }
-}
-
 /// Applies the transaction of a message, or nothing of it if it is refused: then it becomes a dead letter. Either way the message
 /// was delivered.
 pub(super) fn execute(
@@ -117,7 +118,7 @@ pub(super) fn execute(
         Ok(_) => Reason::Delivered,
         Err(refusal) => {
             applying.undo();
-            kept_or_dropped(dead_letters::keep(applying, message, number, transact, refusal)?)
+            dead_letters::keep(applying, message, number, transact, refusal)?
         }
     };
     note(applying, message, number, reason);

@@ -1,7 +1,8 @@
 //! R6: a message that is refused is kept, sent again once, or dropped.
 
 use super::shard::{halves, in_group, letter};
-use super::{groups, set};
+use super::{groups, send, set};
+use crate::LEVEL_OF_DEAD_LETTERS;
 use crate::command::{Body, CellGuard, Guard, Transact};
 use crate::outbox::Stored;
 use crate::outbox::command::{Deliver, Send, Target};
@@ -123,4 +124,27 @@ fn refuses_one_more(dead: i64, in_space: i64) {
         assert_eq!(shards[1].counts().dead, dead + 1);
     }
     shards[1].done(3, &in_group(&there, vec![set("got", 1)]));
+}
+
+/// The entries of an earlier release give what they gave there.
+#[test]
+fn before_there_were_dead_letters_a_refused_message_is_refused_and_a_lost_one_is_not_mentioned() {
+    let mut shards = halves();
+    let [here, _] = groups(&shards);
+    let shard = &mut shards[0];
+    shard.go_back_to_level(LEVEL_OF_DEAD_LETTERS - 1);
+    let refused = Transact {
+        guards: vec![Guard::Cell(CellGuard::Exists("never"))],
+        ..Transact::new(1, 1, Some(&here), vec![set("got", 1)])
+    };
+    let refused = letter(&Body::Transact(refused));
+    shard.done(1, &in_group(&here, vec![send(&refused)]));
+    shard.done(2, &letter(&Body::Tick));
+    assert_eq!(shard.counts(), crate::MessageCounts::default(), "none is kept");
+    let inner = in_group(&here, vec![set("a", 1)]);
+    shard.done(3, &in_group(&here, vec![send(&inner)]));
+    shard.damage(&shard.cell_key(&here, "a"));
+    shard.done(4, &letter(&Body::Tick));
+    assert_eq!(shard.counts(), crate::MessageCounts::default(), "none is kept");
+    assert_eq!((shard.changes(Reason::Refused), shard.changes(Reason::Dropped)), (1, 0));
 }

@@ -100,6 +100,17 @@ impl Shard {
         waiting(&*self.view(), &self.kernel.keys()).unwrap()
     }
 
+    /// Has the shard go on at an earlier level of behaviour.
+    pub(super) fn go_back_to_level(&mut self, level: u32) {
+        let keys = self.kernel.keys();
+        let mut catalogue = self.kernel.catalogue().clone();
+        catalogue.level = level;
+        let mut state = kv::Staging::new(self.view());
+        catalogue.write_all(&keys, &mut state);
+        self.store.commit(state.into_batch()).unwrap();
+        self.kernel = Kernel::load(&*self.view(), keys).unwrap().unwrap();
+    }
+
     /// Has the store count so many dead letters, and so many of them in the first space.
     pub(super) fn count_dead_letters(&mut self, dead: i64, of_space: i64) {
         let (counts, keys) = (MessageCounts { dead, ..MessageCounts::default() }, self.kernel.keys());
