@@ -3,6 +3,7 @@
 //! Touches: nothing.
 
 use contract::Rejection;
+use contract::limits::PAGE_BYTES_MAX;
 use kv::{Order, View};
 use session::Halt;
 
@@ -47,6 +48,14 @@ pub struct ListedDeadLetter {
     pub names: Vec<String>,
 }
 
+impl ListedDeadLetter {
+    /// The bytes of what a list shows, without numbers and times.
+    fn shown_bytes(&self) -> usize {
+        let names: usize = self.names.iter().map(|name| size_of::<String>() + name.len()).sum();
+        self.group.len() + self.source.len() + self.refusal.to_string().len() + names
+    }
+}
+
 /// A page of dead letters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedDeadLetters {
@@ -56,7 +65,7 @@ pub struct ListedDeadLetters {
     pub next: Option<(u16, u64)>,
 }
 
-/// Dead letters of a branch or a group.
+/// Dead letters of a branch or a group. A page ends with the letter that reaches its limit of letters, rows or bytes.
 pub fn list(
     view: &dyn View,
     keys: &Keys,
@@ -71,7 +80,7 @@ pub fn list(
         (Some(group), Ok(space)) => vec![catalogue.buckets.of_group(space.name.as_bytes(), group.as_bytes())],
         _ => catalogue.buckets_here().collect(),
     };
-    let (mut found, mut rows) = (ListedDeadLetters::default(), 0);
+    let (mut found, mut rows, mut bytes) = (ListedDeadLetters::default(), 0, 0);
     for bucket in buckets {
         let mut range = keys.rows_of_branch(Kind::DeadLetter, bucket, page.space, page.branch);
         match page.after {
@@ -86,10 +95,13 @@ pub fn list(
             let (_, number) = read_dead_letter_key(&key).ok_or_else(foreign)?;
             let letter = DeadLetter::decode(&row)?;
             rows += 1;
+            bytes += key.len() + row.len();
             if page.group.is_none_or(|group| group == letter.group) {
-                found.letters.push(listed(&letter, number)?);
+                let letter = listed(&letter, number)?;
+                bytes += letter.shown_bytes();
+                found.letters.push(letter);
             }
-            if found.letters.len() >= page.limit || rows >= page.rows_max {
+            if found.letters.len() >= page.limit || rows >= page.rows_max || bytes >= PAGE_BYTES_MAX {
                 found.next = Some((bucket, number));
                 return Ok(found);
             }

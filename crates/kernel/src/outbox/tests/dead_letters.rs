@@ -3,10 +3,11 @@
 use super::shard::{halves, in_group, letter};
 use super::{groups, send, set};
 use crate::LEVEL_OF_DEAD_LETTERS;
-use crate::command::{Body, CellGuard, Guard, Transact};
+use crate::command::{Body, CellAct, CellGuard, Guard, Op, Transact};
 use crate::outbox::Stored;
 use crate::outbox::command::{Deliver, Send, Target};
 use crate::script::check;
+use crate::value::ValueRef;
 use contract::Reason;
 use contract::limits::{DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 
@@ -147,4 +148,24 @@ fn before_there_were_dead_letters_a_refused_message_is_refused_and_a_lost_one_is
     shard.done(4, &letter(&Body::Tick));
     assert_eq!(shard.counts(), crate::MessageCounts::default(), "none is kept");
     assert_eq!((shard.changes(Reason::Refused), shard.changes(Reason::Dropped)), (1, 0));
+}
+
+#[test]
+fn a_page_of_letters_ends_with_the_one_that_reaches_its_bytes() {
+    let mut shards = halves();
+    let [here, _] = groups(&shards);
+    let shard = &mut shards[0];
+    let value = "x".repeat(900 << 10);
+    let large = Transact {
+        guards: vec![Guard::Cell(CellGuard::Exists("never"))],
+        ..Transact::new(1, 1, Some(&here), vec![Op::Cell("c", CellAct::Set(ValueRef::Text(&value)))])
+    };
+    let large = letter(&Body::Transact(large));
+    for at_us in 1..=6 {
+        shard.done(2 * at_us, &in_group(&here, vec![send(&large)]));
+        shard.done(2 * at_us + 1, &letter(&Body::Tick));
+    }
+    assert_eq!(shard.counts().dead, 6);
+    assert_eq!(shard.letter_pages(Some(&here)), [5, 1], "of {} bytes", value.len());
+    assert_eq!(shard.letter_pages(None), [5, 1]);
 }

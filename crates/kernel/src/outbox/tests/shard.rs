@@ -11,6 +11,7 @@ use crate::command::{Body, MACHINE, Op, Transact};
 use crate::counts::encode_messages;
 use crate::keys::messages::{read_outgoing_key, read_publish_key, read_received_key};
 use crate::outbox::command::Target;
+use crate::outbox::dead_letters::{DeadLetterPage, list};
 use crate::outbox::waiting::{WaitingMessage, list_waiting, waiting};
 use crate::outbox::{Stored, numbers};
 use crate::portable::{Builder, walk};
@@ -98,6 +99,20 @@ impl Shard {
 
     pub(super) fn counts(&self) -> MessageCounts {
         waiting(&*self.view(), &self.kernel.keys()).unwrap()
+    }
+
+    /// How many dead letters each page of a list has.
+    pub(super) fn letter_pages(&self, group: Option<&str>) -> Vec<usize> {
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page = DeadLetterPage { space: 1, branch: 1, group, after, limit: 100, rows_max: 1_000 };
+            let found = list(&*self.view(), &self.kernel.keys(), self.kernel.catalogue(), &page).unwrap();
+            pages.push(found.letters.len());
+            after = found.next;
+            if after.is_none() {
+                return pages;
+            }
+        }
     }
 
     /// Has the shard go on at an earlier level of behaviour.
