@@ -31,7 +31,7 @@ pub struct Applied {
     pub stamp: Stamp,
     /// A hash over all effects so far, in order.
     pub hash: u64,
-    /// How often the store went on in another history.
+    /// How often the store went on in another history; one more if there were entries before epochs were counted.
     pub epoch: u64,
 }
 
@@ -44,6 +44,13 @@ impl Applied {
     /// The number above which attempts start: no earlier history has had a higher one.
     pub fn attempts_above(&self) -> u64 {
         self.epoch << EPOCH_SHIFT
+    }
+
+    /// The same before the next entry, which is of this history. Attempts of an earlier one may be known to somebody who goes
+    /// on.
+    pub(crate) fn in_history(self, history: u64, has_epochs: bool) -> Self {
+        let is_other = self.commit > 0 && self.history != history;
+        Self { epoch: self.epoch + u64::from(is_other && has_epochs), ..self }
     }
 
     /// The row's bytes.

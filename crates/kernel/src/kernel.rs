@@ -121,10 +121,8 @@ impl Kernel {
         // Replies are assembled here, so that each is allocated once, at its final size.
         let mut reply = Writer::new();
         let mut commit = before.commit;
-        // Attempts of an earlier history may be known to somebody who goes on.
-        let is_other_history = before.commit > 0 && before.history != history;
         let had_epochs = self.catalogue().level >= LEVEL_OF_EPOCHS;
-        let mut after = Applied { epoch: before.epoch + u64::from(is_other_history && had_epochs), ..before };
+        let mut after = before.in_history(history, had_epochs);
         self.machine.machine_mut().begin_entry(after.attempts_above());
         for command in commands {
             commit += 1;
@@ -139,7 +137,8 @@ impl Kernel {
         self.machine.machine_mut().finish_entry(&mut state, stamp, commit)?;
         self.check_owned(&state, index);
         let hash = hash_effects(before.hash, index, &state);
-        if is_other_history && !had_epochs && self.catalogue().level >= LEVEL_OF_EPOCHS {
+        if before.commit > 0 && !had_epochs && self.catalogue().level >= LEVEL_OF_EPOCHS {
+            // Nobody has counted yet in how many histories these entries were.
             after.epoch += 1;
         }
         self.applied = Applied { index, term, history, entry_hash, commit, stamp, hash, ..after };

@@ -151,3 +151,47 @@ fn keys_of_other_generations_shards_and_buckets_are_not_its_own() {
         assert!(!own.owns(&foreign), "{foreign:02x?}");
     }
 }
+
+/// Applies one command in an entry of this history, and gives the epoch after it.
+fn epoch_after(kernel: &mut Kernel, store: &MemoryStore, history: u64, body: &Body<'_>) -> u64 {
+    let (mut bytes, mut envelope) = (Writer::new(), Writer::new());
+    body.encode(&mut bytes);
+    let revision = kernel.catalogue().revision;
+    Envelope::without_session(MACHINE, revision, bytes.as_slice()).encode(&mut envelope);
+    let entry = EntryHeader::new(Stamp { wall_us: 1, cluster_us: 1 }).encode([envelope.as_slice()].into_iter());
+    let place = EntryPlace { history, ..EntryPlace::without_log(kernel.applied().index + 1) };
+    let effects = kernel.apply(store.view().unwrap(), &place, &entry).unwrap();
+    store.commit(effects.batch).unwrap();
+    kernel.applied().epoch
+}
+
+/// A shard below the level that counts epochs.
+fn without_epochs(store: &MemoryStore) -> Kernel {
+    let keys = Keys::new(1, BucketRange::ALL);
+    store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
+    let mut catalogue = Catalogue::load(&*store.view().unwrap(), &keys).unwrap();
+    catalogue.level = LEVEL_OF_EPOCHS - 1;
+    let mut state = Staging::new(store.view().unwrap());
+    catalogue.write_all(&keys, &mut state);
+    store.commit(state.into_batch()).unwrap();
+    Kernel::load(&*store.view().unwrap(), keys).unwrap().unwrap()
+}
+
+/// The histories and the commands of entries, and the epoch after each.
+type Case<'body> = (&'body [(u64, &'body Body<'body>)], &'body [u64]);
+
+#[test]
+fn the_level_that_counts_epochs_begins_one_unless_there_was_nothing_before() {
+    let (tick, level) = (Body::Tick, Body::Level(LEVEL_OF_EPOCHS));
+    let cases: [Case<'_>; 3] = [
+        (&[(1, &tick), (2, &tick), (2, &level), (2, &level), (2, &tick), (3, &tick)], &[0, 0, 1, 1, 1, 2]),
+        (&[(1, &tick), (2, &level), (2, &tick)], &[0, 1, 1]),
+        (&[(1, &level), (1, &tick), (2, &tick)], &[0, 0, 1]),
+    ];
+    for (entries, epochs) in cases {
+        let store = MemoryStore::new();
+        let mut kernel = without_epochs(&store);
+        let after = entries.iter().map(|(history, body)| epoch_after(&mut kernel, &store, *history, body));
+        assert_eq!(after.collect::<Vec<_>>(), epochs);
+    }
+}
