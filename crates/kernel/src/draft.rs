@@ -10,6 +10,7 @@ use contract::Rejection;
 use kv::{Staging, View};
 use session::{Call, Halt, Pushes, Stamp};
 
+use crate::LEVEL_OF_EPOCHS;
 use crate::answer::OpOutcome;
 use crate::applied::Applied;
 use crate::catalogue::Catalogue;
@@ -33,13 +34,22 @@ pub struct Draft {
     windows: Windows,
     session: Option<u64>,
     stamp: Stamp,
+    history: u64,
 }
 
 impl Draft {
-    /// No operations above `view`, in a session or in none. `stamp` is when they are done, for now.
-    pub fn new(view: Arc<dyn View>, catalogue: Arc<Catalogue>, keys: Keys, session: Option<u64>, stamp: Stamp) -> Self {
+    /// No operations above `view`, in a session or in none. `stamp` is when they are done, for now, and `history` is that of the
+    /// next entry.
+    pub fn new(
+        view: Arc<dyn View>,
+        catalogue: Arc<Catalogue>,
+        keys: Keys,
+        session: Option<u64>,
+        stamp: Stamp,
+        history: u64,
+    ) -> Self {
         let (folded, windows) = (Folded::default(), Windows::default());
-        Self { state: Staging::new(view), catalogue, keys, folded, windows, session, stamp }
+        Self { state: Staging::new(view), catalogue, keys, folded, windows, session, stamp, history }
     }
 
     /// Checks the fence of a transaction, before its operations.
@@ -59,7 +69,8 @@ impl Draft {
         transact: &Transact<'_>,
         fence_holds: bool,
     ) -> Result<Result<Vec<OpOutcome>, Rejection>, Halt> {
-        let Self { state, catalogue, keys, folded, windows, session, stamp } = self;
+        let attempts_above = self.attempts_above()?;
+        let Self { state, catalogue, keys, folded, windows, session, stamp, .. } = self;
         let call = Call {
             machine: MACHINE,
             session: *session,
@@ -68,8 +79,6 @@ impl Draft {
             stamp: *stamp,
             commit: NOT_COMMITTED,
         };
-        let applied = state.get(&keys.applied())?.map(|row| Applied::decode(&row)).transpose()?;
-        let attempts_above = applied.map_or(0, |applied| applied.attempts_above());
         let (mut pushes, hosted, mut corrections_left) = (Pushes::default(), Hosted::new(), 0);
         let mut applying = Applying {
             state,
@@ -98,6 +107,13 @@ impl Draft {
         Ok(done?.map(|done| done.outcomes))
     }
 
+    /// As in the entry that the commit will be in.
+    fn attempts_above(&self) -> Result<u64, Halt> {
+        let applied = self.state.get(&self.keys.applied())?.map(|row| Applied::decode(&row)).transpose()?;
+        let has_epochs = self.catalogue.level >= LEVEL_OF_EPOCHS;
+        Ok(applied.map_or(0, |applied| applied.in_history(self.history, has_epochs).attempts_above()))
+    }
+
     /// The view with everything that was applied. What was written here has commit number 0.
     pub fn view(&self) -> &dyn View {
         &self.state
@@ -106,5 +122,28 @@ impl Draft {
     /// When operations are done, for now.
     pub fn stamp(&self) -> Stamp {
         self.stamp
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use kv::{Batch, MemoryStore, Store};
+
+    use super::*;
+    use crate::{BucketRange, Buckets, Kernel};
+
+    #[test]
+    fn before_the_first_entry_of_another_history_attempts_are_above_those_of_the_one_before() {
+        let (store, keys) = (MemoryStore::new(), Keys::new(1, BucketRange::ALL));
+        store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
+        let catalogue = Arc::new(Catalogue::load(&*store.view().unwrap(), &keys).unwrap());
+        for (commit, history, above) in [(0, 8, 0), (1, 7, 0), (1, 8, 1 << 40)] {
+            let applied = Applied { commit, history: 7, ..Applied::default() };
+            store.commit(Batch::new().put(keys.applied(), applied.encode())).unwrap();
+            let (view, stamp) = (store.view().unwrap(), Stamp::default());
+            let draft = Draft::new(view, catalogue.clone(), keys, None, stamp, history);
+            assert_eq!(draft.attempts_above().unwrap(), above, "commit {commit}, then history {history}");
+        }
     }
 }

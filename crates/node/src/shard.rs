@@ -166,6 +166,11 @@ impl Shard {
         self.id
     }
 
+    /// The history that its entries belong to.
+    pub fn history(&self) -> u64 {
+        self.access.history
+    }
+
     /// The keys of its rows.
     pub fn keys(&self) -> Keys {
         self.access.keys()

@@ -96,7 +96,7 @@ impl Transaction {
             group,
             isolation,
             fence: None,
-            draft: Draft::new(view, catalogue.clone(), scope.shard.keys(), session, stamp),
+            draft: Draft::new(view, catalogue.clone(), scope.shard.keys(), session, stamp, scope.shard.history()),
             catalogue,
             ids,
             commit: applied.commit,
