@@ -61,3 +61,25 @@ pub fn release_held(store: &dyn Store, keys: Keys) -> Result<u64, BuildError> {
     }
     Ok(count)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::script::Stage;
+
+    #[test]
+    fn the_rows_of_what_is_released_count_to_what_is_staged() {
+        let mut stage = Stage::new(1);
+        stage.say("declare job for jobs. lease=30s; put jobs.1 n=y*1000; claim jobs.1; put jobs.2 n=y*1000");
+        let (store, keys) = (stage.store(), stage.kernel.keys());
+        let catalogue = stage.kernel.catalogue().clone();
+        let mut shard = NewShard::new(store, keys, catalogue, *stage.kernel.applied()).unwrap();
+        for (record, is_held) in [("jobs.1", true), ("jobs.2", false)] {
+            let id = OwnedId { space: 1, branch: 1, group: None, name: record.into() };
+            let before = shard.staged_bytes;
+            assert_eq!(release(&mut shard, DueOf::Lease, &id).unwrap(), is_held);
+            assert_eq!(shard.staged_bytes - before > 1_000, is_held, "{record}");
+        }
+    }
+}

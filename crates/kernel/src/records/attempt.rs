@@ -131,20 +131,21 @@ pub(crate) fn release(applying: &mut Applying<'_>, record: &ThingId<'_>, attempt
     })
 }
 
-/// Releases a record of a shard that was just built: its attempt goes on in the shard before, if at all. Returns whether it was held.
-pub(super) fn release_imported(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<bool, Halt> {
-    let Some(bytes) = peek(applying, record)? else { return Ok(false) };
+/// Releases a record of a shard that was just built: its attempt goes on in the shard before, if at all. Returns the bytes
+/// of its row if it was held.
+pub(super) fn release_imported(applying: &mut Applying<'_>, record: &ThingId<'_>) -> Result<Option<usize>, Halt> {
+    let Some(bytes) = peek(applying, record)? else { return Ok(None) };
     let before = Row::decode(&bytes)?;
     // One that has expired is removed by the first tick, as if nobody had held it.
     let is_there = before.numbers.exists_at(applying.call.stamp.wall_us);
     if !is_there || !before.numbers.is_held() {
-        return Ok(false);
+        return Ok(None);
     }
     let mut after = successor(applying, &before);
     give_back(applying, &mut after, 0);
     after.numbers.state = FIRST_STATE;
     store(applying, record, &before, after, Reason::Released)?;
-    Ok(true)
+    Ok(Some(bytes.len()))
 }
 
 /// The state of records that can be claimed: a type's first state is one.

@@ -71,7 +71,9 @@ impl Portable for Records {
             return Ok(false);
         }
         let record = shard.place(id)?;
-        shard.applying(|applying| attempt::release_imported(applying, &record))
+        let released = shard.applying(|applying| attempt::release_imported(applying, &record))?;
+        shard.staged_bytes += released.unwrap_or(0);
+        Ok(released.is_some())
     }
 
     fn end((): &mut ()) -> Result<(), BuildError> {

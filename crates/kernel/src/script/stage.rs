@@ -18,7 +18,7 @@ use crate::{Buckets, Kernel, Keys, NextDue, image};
 
 pub(crate) struct Stage {
     store: MemoryStore,
-    pub(super) kernel: Kernel,
+    pub(crate) kernel: Kernel,
     pub(crate) entries: Vec<Vec<u8>>,
     wall_us: u64,
     cluster_us: u64,
@@ -98,6 +98,10 @@ impl Stage {
             other => panic!("no sessions here: {other:?}"),
         };
         effects.replies.iter().map(answer).collect()
+    }
+
+    pub(crate) fn store(&self) -> &MemoryStore {
+        &self.store
     }
 
     pub(super) fn view(&self) -> Arc<dyn View> {
