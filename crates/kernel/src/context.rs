@@ -41,6 +41,11 @@ pub(crate) struct Applying<'entry> {
 }
 
 impl Applying<'_> {
+    /// The session in which something is done. A message is delivered in none, whoever sends it again.
+    pub(crate) fn session(&self) -> Option<u64> {
+        self.call.session.filter(|_| !self.delivers)
+    }
+
     /// Undoes everything the command has done so far.
     pub(crate) fn undo(&mut self) {
         self.state.undo();

@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_rows_of_what_is_released_count_to_what_is_staged() {
         let mut stage = Stage::new(1);
-        stage.say("declare job for jobs. lease=30s; put jobs.1 n=y*1000; claim jobs.1; put jobs.2 n=y*1000");
+        stage.say("declare job for jobs. lease 30s; put jobs.1 n=y*1000; claim jobs.1; put jobs.2 n=y*1000");
         let (store, keys) = (stage.store(), stage.kernel.keys());
         let catalogue = stage.kernel.catalogue().clone();
         let mut shard = NewShard::new(store, keys, catalogue, *stage.kernel.applied()).unwrap();

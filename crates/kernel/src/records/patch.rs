@@ -231,7 +231,7 @@ pub(crate) fn set_ttl(
         TtlArgument::Keep if existed => return Ok(()),
         TtlArgument::After(us) => (Some(us), 0),
         TtlArgument::Keep | TtlArgument::Persist => (by_type(), 0),
-        TtlArgument::WithSession => match applying.call.session {
+        TtlArgument::WithSession => match applying.session() {
             Some(session) => (None, session),
             None => {
                 let what = "a record that ends with its session".to_owned();

@@ -71,7 +71,7 @@ pub(crate) fn hold(applying: &Applying<'_>, row: &mut Row<'_>, declared: &Declar
     row.numbers.attempt = row.numbers.attempt.max(applying.attempts_above) + 1;
     row.numbers.ready_us = 0;
     row.numbers.waiting = false;
-    row.numbers.holder_session = applying.call.session.unwrap_or_default();
+    row.numbers.holder_session = applying.session().unwrap_or_default();
     extend(applying, row, declared, lease_us);
 }
 

@@ -3,13 +3,23 @@
 use super::shard::{halves, in_group, letter};
 use super::{groups, send, set};
 use crate::LEVEL_OF_DEAD_LETTERS;
-use crate::command::{Body, CellAct, CellGuard, Guard, Op, Transact};
+use crate::catalogue::Catalogue;
+use crate::command::{Body, CellAct, CellGuard, Guard, MACHINE, Op, Transact};
+use crate::keys::Keys;
+use crate::machine::Contracts;
 use crate::outbox::Stored;
 use crate::outbox::command::{Deliver, Send, Target};
+use crate::outbox::deliver::attempt;
+use crate::records::command::{RecordAct, TtlArgument};
 use crate::script::check;
+use crate::sessions::brought::Hosted;
+use crate::transact::try_transact;
 use crate::value::ValueRef;
-use contract::Reason;
+use crate::{BucketRange, Buckets, Kernel};
 use contract::limits::{DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
+use contract::{Reason, Rejection};
+use kv::{MemoryStore, Staging, Store};
+use session::{Call, Pushes, Stamp};
 
 #[test]
 fn a_refused_message_is_kept_with_its_reason_until_it_is_sent_again() {
@@ -168,4 +178,27 @@ fn a_page_of_letters_ends_with_the_one_that_reaches_its_bytes() {
     assert_eq!(shard.counts().dead, 6);
     assert_eq!(shard.letter_pages(Some(&here)), [5, 1], "of {} bytes", value.len());
     assert_eq!(shard.letter_pages(None), [5, 1]);
+}
+
+/// Whoever sends a letter again is not who sent it: what ends with a session does not end with theirs.
+#[test]
+fn a_message_is_delivered_in_no_session() {
+    let (store, keys) = (MemoryStore::new(), Keys::new(1, BucketRange::ALL));
+    store.commit(Kernel::genesis(store.view().unwrap(), keys, Buckets::default())).unwrap();
+    let catalogue = Catalogue::load(&*store.view().unwrap(), &keys).unwrap();
+    let mut contracts = Contracts::new(catalogue, keys, Hosted::new());
+    let (mut state, mut pushes) = (Staging::new(store.view().unwrap()), Pushes::default());
+    let (stamp, revision) = (Stamp { wall_us: 1, cluster_us: 1 }, contracts.catalogue.revision);
+    let call = Call { machine: MACHINE, session: Some(7), catalogue_revision: revision, body: b"", stamp, commit: 1 };
+    let put = RecordAct::Put { record_type: None, ttl: TtlArgument::WithSession, fields: Vec::new() };
+    let transact = Transact::new(1, 1, Some("h"), vec![Op::Record("r", put)]);
+    let body = letter(&Body::Transact(transact.clone()));
+    let message =
+        Stored { space: 1, branch: 1, source: "g", send: Send { target: Target::Transact(&body), after_us: None } };
+    let mut applying = contracts.applying(&mut state, &call, &mut pushes);
+    applying.savepoint();
+    let refused = attempt(&mut applying, &message, &transact).unwrap().map(|_| ());
+    assert!(matches!(refused, Err(Rejection::InvalidDeclaration { .. })), "{refused:?}");
+    assert_eq!(applying.session(), Some(7));
+    assert!(try_transact(&mut applying, &transact, 0).unwrap().is_ok(), "a transaction of the session itself");
 }
