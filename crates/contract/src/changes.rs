@@ -83,8 +83,10 @@ pub enum Reason {
     SessionEnded = 11,
     /// Its attempt failed, and another will follow.
     Failed = 12,
-    /// The message was refused and not kept, or its dead letter was dropped: by a command, or because its time was over.
+    /// Its dead letter was dropped: by a command, because its time was over, or with its branch.
     Dropped = 13,
+    /// The target refused the message, and could not keep it: there are too many dead letters, or something is damaged.
+    Lost = 14,
 }
 
 impl Reason {
@@ -103,6 +105,7 @@ impl Reason {
         Self::SessionEnded,
         Self::Failed,
         Self::Dropped,
+        Self::Lost,
     ];
 
     /// The stored number.

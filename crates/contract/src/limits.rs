@@ -68,11 +68,11 @@ pub const KEYED_SEALED_MAX: usize = 10_000;
 /// Input positions in one commit of keyed state.
 pub const KEYED_POSITIONS_MAX: usize = 1_000;
 
-/// Messages that were refused and are kept in a shard. One more is dropped.
+/// Messages that were refused and are kept in a shard. One more is lost.
 pub const DEAD_LETTERS_MAX: u32 = 100_000;
 
 /// Messages to the groups of a space that were refused and are kept in a shard, so that one space leaves room for the others.
-/// One more is dropped.
+/// One more is lost.
 pub const DEAD_LETTERS_OF_SPACE_MAX: u32 = 20_000;
 
 /// How long a message that was refused is kept: a week.

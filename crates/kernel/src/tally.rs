@@ -4,8 +4,8 @@
 
 use contract::{Reason, Subject, UpdateOutcome};
 
-/// Reasons are numbered from 1.
-const REASONS: usize = 14;
+/// Reasons are numbered from 1, without a gap.
+const REASONS: usize = Reason::ALL.len() + 1;
 
 /// The totals of one entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

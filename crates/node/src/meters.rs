@@ -56,8 +56,10 @@ pub struct Counters {
     pub messages_delivered: u64,
     /// Messages that their groups refused.
     pub messages_refused: u64,
-    /// Messages that were refused and not kept, or dropped later.
+    /// Messages whose dead letters were dropped.
     pub messages_dropped: u64,
+    /// Messages that were refused and could not be kept.
+    pub messages_lost: u64,
     /// Appends answered by an existing event.
     pub repeated_appends: u64,
     /// Updates of keyed state that were not applied, each with the word for what became of them.
@@ -104,6 +106,7 @@ pub struct Meters {
     delivered: AtomicU64,
     refused: AtomicU64,
     dropped: AtomicU64,
+    lost: AtomicU64,
     repeated_appends: AtomicU64,
     updates_not_applied: [AtomicU64; NOT_APPLIED],
     session_replays: AtomicU64,
@@ -152,6 +155,7 @@ impl Meters {
             (&self.delivered, Reason::Delivered),
             (&self.refused, Reason::Refused),
             (&self.dropped, Reason::Dropped),
+            (&self.lost, Reason::Lost),
         ];
         for (counter, reason) in of_reasons {
             add(counter, tally.changes(reason));
@@ -206,6 +210,7 @@ impl Meters {
             messages_delivered: get(&self.delivered),
             messages_refused: get(&self.refused),
             messages_dropped: get(&self.dropped),
+            messages_lost: get(&self.lost),
             repeated_appends: get(&self.repeated_appends),
             updates_not_applied,
             session_replays: get(&self.session_replays),

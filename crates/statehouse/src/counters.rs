@@ -15,6 +15,7 @@ use node::background::scrub_progress::ScrubProgress;
 use node::error::from_halt;
 use node::sessions::census::LivingSessions;
 
+use crate::dead_letters::DeadLetterOverview;
 use crate::house::Statehouse;
 use crate::with_contracts;
 pub use node::meters::{Claims, Counters, OTHER_TYPES, TYPES_COUNTED_MAX};
@@ -62,6 +63,8 @@ macro_rules! overview {
             pub left_out: usize,
             /// The number of waiting messages.
             pub messages: MessageCounts,
+            /// More about the dead letters among them.
+            pub dead_letters: DeadLetterOverview,
             /// The number of sessions by state.
             pub sessions: LivingSessions,
             /// Workers that wait for something to claim.
@@ -75,6 +78,7 @@ macro_rules! overview {
                     $($folder: crate::$folder::$overview::of(house),)*
                     left_out: 0,
                     messages,
+                    dead_letters: DeadLetterOverview::default(),
                     sessions: house.shard.keeper.census().0,
                     claimers_waiting: house.shard.waiters.count() + house.shard.named_waiters.count(),
                 }
@@ -103,6 +107,9 @@ impl Statehouse {
         let now_us = self.shard.now().wall_us;
         let messages = kernel::outbox::waiting::waiting(&view, &keys).map_err(|halt| from_halt(&halt))?;
         let mut overview = Overview::begin(self, messages);
+        if messages.dead > 0 {
+            overview.dead_letters = DeadLetterOverview::read(&view, &keys, &catalogue)?;
+        }
         for (space, found) in catalogue.spaces() {
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
                 let place = (space, branch);

@@ -4,10 +4,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use contract::limits::SCAN_ROWS_MAX;
+use contract::limits::{DEAD_LETTERS_OF_SPACE_MAX, SCAN_ROWS_MAX};
 use contract::{Error, names};
 use kernel::outbox::dead_letters::{self, DeadLetterPage};
-use kernel::{Answer, Body, DeadLetterAct, DeadLetterCommand};
+use kernel::outbox::waiting::dead_letters_of_spaces;
+use kernel::{Answer, Body, Catalogue, DeadLetterAct, DeadLetterCommand, Keys};
+use kv::View;
 use node::error::from_halt;
 use node::pending::Pending;
 
@@ -55,6 +57,23 @@ pub struct DeadLetters {
     pub letters: Vec<DeadLetter>,
     /// Where the next page starts, if there may be more.
     pub next: Option<DeadLetterCursor>,
+}
+
+/// What is to be known of all dead letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadLetterOverview {
+    /// Spaces that have as many as they may: one more message that is refused there is lost.
+    pub full_spaces: Vec<String>,
+}
+
+impl DeadLetterOverview {
+    pub(crate) fn read(view: &dyn View, keys: &Keys, catalogue: &Catalogue) -> Result<Self, Error> {
+        let counts = dead_letters_of_spaces(view, keys).map_err(|halt| from_halt(&halt))?;
+        let full = counts.into_iter().filter(|(_, count)| *count >= u64::from(DEAD_LETTERS_OF_SPACE_MAX));
+        let names = full.filter_map(|(space, _)| Some(catalogue.space(space).ok()?.name.clone()));
+        Ok(Self { full_spaces: names.collect() })
+    }
 }
 
 impl Space {

@@ -93,7 +93,7 @@ pub use contract::{CellRejection, KeyedRejection, RecordRejection, RunRejection,
 pub use contract::{facts, limits};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
-pub use dead_letters::{DeadLetter, DeadLetterCursor, DeadLetters, InvalidDeadLetterCursor};
+pub use dead_letters::{DeadLetter, DeadLetterCursor, DeadLetterOverview, DeadLetters, InvalidDeadLetterCursor};
 pub use group::Group;
 pub use house::{Space, Statehouse, Status};
 pub use journal::{Durations, JournalMeter, durations};

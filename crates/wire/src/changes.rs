@@ -96,8 +96,10 @@ words! {
         SessionEnded = "session_ended",
         /// An attempt failed, and the record will be retried.
         Failed = "failed",
-        /// A message was refused and not kept, or dropped later.
+        /// The dead letter of a message was dropped.
         Dropped = "dropped",
+        /// A message was refused and could not be kept.
+        Lost = "lost",
         /// Something newer than this release.
         Other = "other",
     }
@@ -119,6 +121,7 @@ impl From<Reason> for ReasonText {
             Reason::SessionEnded => ReasonText::SessionEnded,
             Reason::Failed => ReasonText::Failed,
             Reason::Dropped => ReasonText::Dropped,
+            Reason::Lost => ReasonText::Lost,
             _ => ReasonText::Other,
         }
     }

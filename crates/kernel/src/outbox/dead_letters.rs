@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A letter has a number of the bucket of the group that refused it. As many are kept as the limits of the space and of the
-//! shard say; one more is dropped, since a message was delivered whatever becomes of it. Those of a deleted branch go with
+//! shard say; one more is lost, since a message was delivered whatever becomes of it. Those of a deleted branch go with
 //! it, in bounded steps.
 //!
 //! Touches: `DeadLetter` rows, the schedule, and what a message changes that is sent again. Keeps: R6 (sent again, a
@@ -119,10 +119,13 @@ pub(super) fn keep(
     }
     let Transact { space, branch, .. } = *transact;
     let is_live = applying.catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_ok());
-    let bucket = transact::bucket_here(applying.catalogue, transact);
-    let (Ok(Some(bucket)), Some(group)) = (bucket, transact::group_of(transact)) else { return Ok(Reason::Dropped) };
-    if !is_live || are_too_many(applying, space)? {
+    if !is_live {
         return Ok(Reason::Dropped);
+    }
+    let bucket = transact::bucket_here(applying.catalogue, transact);
+    let (Ok(Some(bucket)), Some(group)) = (bucket, transact::group_of(transact)) else { return Ok(Reason::Lost) };
+    if are_too_many(applying, space)? {
+        return Ok(Reason::Lost);
     }
     let (commit, refused_us) = (applying.call.commit, applying.call.stamp.wall_us);
     let letter = DeadLetter { commit, refused_us, refusal, space, branch, group, sent_number, message: *message };
@@ -190,8 +193,9 @@ pub(crate) fn expire(
 /// Drops some letters of a deleted branch in a bucket.
 pub(crate) fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {
     let range = applying.keys.rows_of_branch(Kind::DeadLetter, bucket, space, branch);
-    let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>()?;
-    for (key, row) in rows {
+    let rows = applying.state.scan(&range, Order::Ascending).take(ERASED_MAX).collect::<Result<Vec<_>, _>>();
+    // Damaged ones stay, and do not keep what else the branch has.
+    for (key, row) in known(rows.map_err(Halt::from))?.unwrap_or_default() {
         let (_, number) = read_dead_letter_key(&key).ok_or_else(foreign)?;
         let letter = DeadLetter::decode(&row)?;
         remove(applying, bucket, number, &letter);

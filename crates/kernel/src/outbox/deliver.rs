@@ -83,7 +83,7 @@ fn keep_damaged(
     let refusal = damage::refusal(damaged, applying.catalogue);
     let reason = match dead_letters::keep(applying, message, number, transact, refusal) {
         // Where it would be kept is damaged, too.
-        Err(halt) if halt.set_apart().is_some() => Reason::Dropped,
+        Err(halt) if halt.set_apart().is_some() => Reason::Lost,
         reason => reason?,
     };
     note(applying, message, number, reason);

@@ -94,7 +94,7 @@ metrics! {
     CLAIMERS_WAITING = gauge("statehouse_claimers_waiting", &[], "Workers waiting for something to claim.");
     RECORD_CHANGES = counter("statehouse_record_changes_total", &["reason"], "Ends of attempts and of records, by reason.");
     MESSAGES_WAITING = gauge("statehouse_messages_waiting", &["waits_for"], "Messages waiting to be applied in a group, to be published, or for another shard.");
-    MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group, refused by it, or refused and dropped.");
+    MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group (delivered), refused by it (refused), dropped later (dropped), or refused and not kept, because there are too many dead letters or something is damaged (lost).");
     DEAD_LETTERS = gauge("statehouse_dead_letters", &[], "Messages that were refused and are kept, until they are sent again or dropped.");
     RUNS = gauge("statehouse_runs", &["type", "status"], "Runs, across all spaces and branches.");
     OLDEST_STALLED = gauge("statehouse_run_oldest_stalled_seconds", &["type"], "Time since the last event of the running run that has been idle longest, to within a minute.");

@@ -89,6 +89,7 @@ fn work_done(metrics: &Metrics, counters: &Counters, scrape: &mut Scrape) {
     scrape.whole(&MESSAGES, &["delivered"], counters.messages_delivered);
     scrape.whole(&MESSAGES, &["refused"], counters.messages_refused);
     scrape.whole(&MESSAGES, &["dropped"], counters.messages_dropped);
+    scrape.whole(&MESSAGES, &["lost"], counters.messages_lost);
     scrape.whole(&IDEMPOTENCY_HITS, &[], counters.repeated_appends);
     for (outcome, count) in counters.updates_not_applied {
         scrape.whole(&UPDATES_NOT_APPLIED, &[outcome], count);

@@ -5,6 +5,7 @@
 //!
 //! Keeps: the fields that `docs/operations.md` lists; new fields are only added.
 
+mod letters;
 mod problems;
 mod screen;
 

@@ -15,7 +15,7 @@ use statehouse::{
     Counters, DamageEffect, DiskSpace, FoundDamage, OldestReady, Overview, Status, StoreWait, WaitingWork,
 };
 
-use super::Now;
+use super::{Now, letters};
 
 /// A sync that takes longer counts as slow.
 pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
@@ -109,7 +109,8 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(long_queue(counters));
     found.extend(clock_behind(counters));
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
-    found.extend(refused_messages(overview));
+    found.extend(letters::refused_messages(overview));
+    found.extend(letters::full(overview));
     found.extend(unclaimed(counters, overview));
     found.extend(operators::silent(overview));
     found.sort_by_key(|trouble| trouble.severity);
@@ -293,23 +294,6 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
     })
 }
 
-/// What they would have written is missing until somebody sends them again.
-fn refused_messages(overview: &Overview) -> Option<Trouble> {
-    let dead = u64::try_from(overview.messages.dead).unwrap_or(0);
-    (dead > 0).then(|| Trouble {
-        problem: "messages_refused",
-        severity: Severity::Warning,
-        object: "messages".into(),
-        text: format!(
-            "{dead} were refused by their groups, and have done nothing: send them again, or drop them; each is dropped after a week"
-        ),
-        number: number(dead),
-        threshold: 0.0,
-        unit: "messages",
-        command: Suggested::new(["statehouse", "letter", "ls"]),
-    })
-}
-
 /// Queues with unclaimed records, the longest wait first.
 fn unclaimed(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
     let mut waiting: Vec<_> = overview.records.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
@@ -382,6 +366,6 @@ fn why(oldest: &OldestReady) -> Suggested {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "it is shown")]
-fn number(count: u64) -> f64 {
+pub(super) fn number(count: u64) -> f64 {
     count as f64
 }

@@ -249,7 +249,7 @@ impl Trial {
                 }
             }
         }
-        for reason in [Reason::Delivered, Reason::Refused, Reason::Dropped] {
+        for reason in [Reason::Delivered, Reason::Refused, Reason::Dropped, Reason::Lost] {
             let halves: u64 = self.halves.iter().map(|shard| shard.changes(reason)).sum();
             assert_eq!(halves, self.whole.changes(reason), "{reason:?}");
         }

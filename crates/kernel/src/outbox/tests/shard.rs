@@ -69,7 +69,7 @@ impl Shard {
         let copies = copied.filter_map(|(key, row)| Some((Keys::copy_of(key), row?.clone()))).collect::<Vec<_>>();
         let batch = copies.into_iter().fold(effects.batch, |batch, (key, row)| batch.put(key, row));
         self.store.commit(batch).unwrap();
-        for reason in [Reason::Delivered, Reason::Refused, Reason::Dropped] {
+        for reason in [Reason::Delivered, Reason::Refused, Reason::Dropped, Reason::Lost] {
             self.messages.push((reason, effects.tally.changes(reason)));
         }
         match Reply::decode(&effects.replies[0]).unwrap() {
