@@ -23,7 +23,7 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
             digester
         }
         Body::ClaimNext(claim) => claim_next(&claim),
-        // No client sends these in a session today. Their own encoding covers each of their members.
+        // Of these, clients send only what is to be done with a dead letter. Their own encoding covers each of their members.
         Body::Catalogue(_)
         | Body::Trim(_)
         | Body::Level(_)

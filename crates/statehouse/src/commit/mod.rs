@@ -82,7 +82,7 @@ impl Commit {
     }
 
     /// Sends another commit to its group, this one's or another: it is applied once, shortly after this commit. If it
-    /// is refused then, it is dropped, and the change feed says so.
+    /// is refused then, it becomes a [dead letter](crate::Group::dead_letters) of its group, and the change feed says so.
     pub fn send(mut self, commit: Commit) -> Self {
         self.parts.push(Part::Send { commit: Box::new(commit), after: None });
         self
