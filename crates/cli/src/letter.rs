@@ -1,4 +1,4 @@
-//! `letter`: messages that their group refused.
+//! `letter`: dead letters, messages that their group refused.
 
 use clap::{Args, Subcommand};
 use wire::letters::{ChooseLetter, ListLetters};
@@ -12,7 +12,7 @@ use crate::reach::Reach;
 use crate::repeating::{Listing, Sure};
 use crate::table::{Column, Style, column, plain};
 
-/// Messages that their group refused: kept for a week.
+/// Dead letters: messages that their group refused, kept for a week.
 ///
 /// Examples:
 ///   statehouse letter ls
@@ -28,7 +28,7 @@ pub(crate) struct Letter {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// List refused messages, of one group or of all.
+    /// List dead letters, of one group or of all.
     ///
     /// Examples:
     ///   statehouse letter ls
@@ -41,7 +41,7 @@ enum Verb {
         #[command(flatten)]
         listing: Listing,
     },
-    /// Send a refused message again. If it is refused again, it stays as it is. With --force, it may write although its group is
+    /// Send a dead letter again. If it is refused again, it stays as it is. With --force, it may write although its group is
     /// guarded.
     ///
     /// Examples:
@@ -49,17 +49,17 @@ enum Verb {
     ///   statehouse letter retry 7 --group stock --force
     #[command(verbatim_doc_comment)]
     Retry {
-        /// The message's number in its group.
+        /// The dead letter's number in its group.
         number: u64,
     },
-    /// Drop a refused message.
+    /// Drop a dead letter.
     ///
     /// Examples:
     ///   statehouse letter drop 7 --group stock
     ///   statehouse letter drop 7 --group stock --yes
     #[command(verbatim_doc_comment)]
     Drop {
-        /// The message's number in its group.
+        /// The dead letter's number in its group.
         number: u64,
         #[command(flatten)]
         sure: Sure,

@@ -24,12 +24,12 @@ impl Client {
         self.call(LETTERS_LIST, &[]).query(query).read().await
     }
 
-    /// Sends a refused message of the client's group again. If it is refused again, it stays as it is.
+    /// Sends a dead letter of the client's group again. If it is refused again, it stays as it is.
     pub async fn retry_dead_letter(&self, number: u64) -> Result<LetterDone, Error> {
         self.call(LETTERS_RETRY, &[]).json(&ChooseLetter { number }).read().await
     }
 
-    /// Drops a refused message of the client's group.
+    /// Drops a dead letter of the client's group.
     pub async fn drop_dead_letter(&self, number: u64) -> Result<LetterDone, Error> {
         self.call(LETTERS_DROP, &[]).json(&ChooseLetter { number }).read().await
     }

@@ -104,9 +104,9 @@ fn across() -> Vec<Entry> {
         )
         .prefer_wait()
         .streams(),
-        entry(LETTERS_LIST, "Lists messages that their group refused", api::letters::list),
-        entry(LETTERS_RETRY, "Sends a refused message again", api::letters::retry).write(),
-        entry(LETTERS_DROP, "Drops a refused message", api::letters::drop).write(),
+        entry(LETTERS_LIST, "Lists dead letters: messages that their group refused", api::letters::list),
+        entry(LETTERS_RETRY, "Sends a dead letter again", api::letters::retry).write(),
+        entry(LETTERS_DROP, "Drops a dead letter", api::letters::drop).write(),
         entry(STATE_COMMAND, "Executes a command of the state primitive", api::state::command).write(),
     ]
 }
