@@ -65,6 +65,8 @@ pub struct DeadLetters {
 pub struct DeadLetterOverview {
     /// Spaces that have as many as they may: one more message that is refused there is lost.
     pub full_spaces: Vec<String>,
+    /// The space and the branch of one of them.
+    pub first: Option<(String, String)>,
 }
 
 impl DeadLetterOverview {
@@ -72,7 +74,12 @@ impl DeadLetterOverview {
         let counts = dead_letters_of_spaces(view, keys).map_err(|halt| from_halt(&halt))?;
         let full = counts.into_iter().filter(|(_, count)| *count >= u64::from(DEAD_LETTERS_OF_SPACE_MAX));
         let names = full.filter_map(|(space, _)| Some(catalogue.space(space).ok()?.name.clone()));
-        Ok(Self { full_spaces: names.collect() })
+        let first = dead_letters::first_place(view, keys, catalogue).map_err(|halt| from_halt(&halt))?;
+        let first = first.and_then(|(space, branch)| {
+            let space = catalogue.space(space).ok()?;
+            Some((space.name.clone(), space.live_branch(branch).ok()?.name.clone()))
+        });
+        Ok(Self { full_spaces: names.collect(), first })
     }
 }
 

@@ -33,7 +33,7 @@ use crate::transact::guarded::check_owner;
 use crate::transact::scope::Scope;
 use crate::transact::{self, check_scope};
 
-pub use list::{DeadLetterPage, ListedDeadLetter, ListedDeadLetters, list};
+pub use list::{DeadLetterPage, ListedDeadLetter, ListedDeadLetters, first_place, list};
 
 const FORMAT: u8 = 1;
 

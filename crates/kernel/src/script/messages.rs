@@ -11,7 +11,7 @@ use crate::command::{Body, Fence, Op};
 use crate::keys::messages::read_publish_key;
 use crate::names::InGroup;
 use crate::outbox::command::{DeadLetterAct, DeadLetterCommand, Send, Target};
-use crate::outbox::dead_letters::{DeadLetterPage, ListedDeadLetter, list};
+use crate::outbox::dead_letters::{DeadLetterPage, ListedDeadLetter, first_place, list};
 use crate::outbox::waiting::{list_waiting, waiting};
 use crate::outbox::{Stored, numbers};
 
@@ -100,6 +100,8 @@ impl Stage {
                 break;
             }
         }
+        let first = first_place(&*view, &keys, self.kernel.catalogue()).unwrap();
+        assert!(found.is_empty() || first.is_some(), "{found:?}");
         let shown = found.iter().map(|letter| {
             let ListedDeadLetter { group, number, source, refusal, names, until_us, .. } = letter;
             let in_group =

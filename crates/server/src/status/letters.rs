@@ -2,6 +2,7 @@
 //!
 //! Touches: nothing.
 
+use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::{DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 use contract::shell::Suggested;
 use statehouse::Overview;
@@ -21,8 +22,22 @@ pub(super) fn refused_messages(overview: &Overview) -> Option<Trouble> {
         number: number(dead),
         threshold: 0.0,
         unit: "messages",
-        command: Suggested::new(["statehouse", "letter", "ls"]),
+        command: ls_first(overview),
     })
+}
+
+/// Lists the branch of one of them: without a flag, a list is of the first branch of the first space.
+fn ls_first(overview: &Overview) -> Suggested {
+    let mut command = Suggested::new(["statehouse", "letter", "ls"]);
+    if let Some((space, branch)) = &overview.dead_letters.first {
+        if space != DEFAULT_SPACE {
+            command = command.flag("--space", space);
+        }
+        if branch != MAIN_BRANCH {
+            command = command.flag("--branch", branch);
+        }
+    }
+    command
 }
 
 /// No more can be kept: those of the shard, or of some spaces. What is refused from now on is lost.
@@ -38,17 +53,20 @@ pub(super) fn full(overview: &Overview) -> Vec<Trouble> {
         unit: "dead letters",
         command,
     };
-    let ls = || Suggested::new(["statehouse", "letter", "ls"]);
     let of_space = |space: &String| {
-        let (count, max) = (DEAD_LETTERS_OF_SPACE_MAX.into(), DEAD_LETTERS_OF_SPACE_MAX);
-        trouble(format!("space {space}"), "dead_letters_of_space_max", count, max, ls().flag("--space", space))
+        let (count, max) = (u64::from(DEAD_LETTERS_OF_SPACE_MAX), DEAD_LETTERS_OF_SPACE_MAX);
+        trouble(format!("space {space}"), "dead_letters_of_space_max", count, max, ls_in(space))
     };
     let mut found: Vec<_> = overview.dead_letters.full_spaces.iter().take(SPACES_NAMED_MAX).map(of_space).collect();
     let dead = u64::try_from(overview.messages.dead).unwrap_or(0);
-    if dead >= DEAD_LETTERS_MAX.into() {
-        found.insert(0, trouble("messages".into(), "dead_letters_max", dead, DEAD_LETTERS_MAX, ls()));
+    if dead >= u64::from(DEAD_LETTERS_MAX) {
+        found.insert(0, trouble("messages".into(), "dead_letters_max", dead, DEAD_LETTERS_MAX, ls_first(overview)));
     }
     found
+}
+
+fn ls_in(space: &str) -> Suggested {
+    Suggested::new(["statehouse", "letter", "ls"]).flag("--space", space)
 }
 
 /// At most this many spaces are named.
@@ -61,6 +79,7 @@ mod tests {
     #[test]
     fn a_limit_that_is_reached_is_a_problem_of_the_shard_or_of_a_space() {
         let mut overview = Overview::default();
+        assert_eq!(refused_messages(&overview), None);
         overview.messages.dead = i64::from(DEAD_LETTERS_MAX) - 1;
         assert_eq!(full(&overview), []);
         overview.messages.dead += 1;
@@ -68,6 +87,23 @@ mod tests {
         let found = full(&overview);
         let objects: Vec<_> = found.iter().map(|trouble| (trouble.object.as_str(), trouble.command.shell())).collect();
         let shard = ("messages", "statehouse letter ls".to_owned());
-        assert_eq!(objects, [shard, ("space tests", "statehouse letter ls --space tests".to_owned())]);
+        assert_eq!(objects, [shard, ("space tests", "statehouse letter ls --space=tests".to_owned())]);
+    }
+
+    #[test]
+    fn the_command_lists_where_a_dead_letter_is() {
+        let mut overview = Overview::default();
+        overview.messages.dead = 1;
+        let main = (DEFAULT_SPACE.to_owned(), MAIN_BRANCH.to_owned());
+        for (first, flags) in [
+            (None, ""),
+            (Some(main), ""),
+            (Some(("tests".to_owned(), MAIN_BRANCH.to_owned())), " --space=tests"),
+            (Some(("tests".to_owned(), "draft".to_owned())), " --space=tests --branch=draft"),
+        ] {
+            overview.dead_letters.first = first;
+            let trouble = refused_messages(&overview).expect("there is one");
+            assert_eq!(trouble.command.shell(), format!("statehouse letter ls{flags}"));
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use contract::Rejection;
 use contract::limits::PAGE_BYTES_MAX;
-use kv::{Order, View};
+use kv::{KeyRange, Order, View};
 use session::Halt;
 
 use super::{DeadLetter, foreign};
@@ -121,4 +121,22 @@ fn listed(letter: &DeadLetter<'_>, number: u64) -> Result<ListedDeadLetter, Halt
         refusal: letter.refusal.clone(),
         names,
     })
+}
+
+/// The rows of a bucket among which [`first_place`] looks for one of a branch that was not deleted.
+const LOOKED_AT_MAX: usize = 64;
+
+/// The space and the branch of one dead letter, if any is found in a branch that was not deleted.
+pub fn first_place(view: &dyn View, keys: &Keys, catalogue: &Catalogue) -> Result<Option<(u32, u32)>, Halt> {
+    for bucket in catalogue.buckets_here() {
+        let range = KeyRange::prefix(&keys.dead_letter_prefix(bucket));
+        for row in view.scan(&range, Order::Ascending).take(LOOKED_AT_MAX) {
+            let (_, row) = row?;
+            let DeadLetter { space, branch, .. } = DeadLetter::decode(&row)?;
+            if catalogue.space(space).is_ok_and(|space| space.live_branch(branch).is_ok()) {
+                return Ok(Some((space, branch)));
+            }
+        }
+    }
+    Ok(None)
 }
