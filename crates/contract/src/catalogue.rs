@@ -9,6 +9,9 @@ pub const DEFAULT_SPACE: &str = "default";
 /// The branch that every space starts with.
 pub const MAIN_BRANCH: &str = "main";
 
+/// The number of the branch `main` of the space `default`, in every store. No branch has the number 0.
+pub const FIRST_BRANCH_NUMBER: u32 = 1;
+
 /// How many old versions of a cell are kept. The current version is always kept.
 ///
 /// An old version is kept while it is among the newest `versions_max` versions (the current one counted) *and* was

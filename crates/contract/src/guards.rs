@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
-use crate::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+use crate::catalogue::{DEFAULT_SPACE, FIRST_BRANCH_NUMBER, MAIN_BRANCH};
 use crate::error::Rejection;
 use crate::limits::{GUARD_OPEN_NAMES_MAX, NAME_BYTES_MAX};
 use crate::names;
@@ -21,21 +21,24 @@ pub const OWNER_RECORD: &str = "_statehouse.owner";
 
 /// The attempt that owns a group, in one history of the store: after a restore the same number is another attempt.
 ///
-/// Its text is visible ASCII, so that it fits into a header: what else is in a name is escaped as in a URL. It names the space and
-/// the branch unless they are `default` and `main`.
+/// Its text is visible ASCII, so that it fits into a header: what else is in a name is escaped as in a URL. It has the space, the
+/// branch and the branch's number unless they are `default`, `main` and 1. A branch that was deleted and created again has
+/// another number, so nobody owns there what they owned before.
 ///
 /// ```
 /// use statehouse_contract::guards::OwnerToken;
-/// let token = OwnerToken::new("default", "main", "agents.7", 3, 0xab);
+/// let token = OwnerToken::new("default", "main", 1, "agents.7", 3, 0xab);
 /// assert_eq!(token.to_string(), "agents.7#3#h00000000000000ab");
 /// assert_eq!(OwnerToken::parse("agents.7#3#h00000000000000ab"), Some(token));
 /// for text in ["", "agents.7#3", "agents.7#3#hab", "agents.7#03#h00000000000000ab", "#3#h00000000000000ab"] {
 ///     assert_eq!(OwnerToken::parse(text), None, "{text}");
 /// }
-/// let odd = OwnerToken::new("default", "try", "é #%", 1, 1);
-/// assert_eq!(odd.to_string(), "%C3%A9%20%23%25#1#h0000000000000001#default#try");
+/// let odd = OwnerToken::new("default", "try", 4, "é #%", 1, 1);
+/// assert_eq!(odd.to_string(), "%C3%A9%20%23%25#1#h0000000000000001#default#try#4");
 /// assert_eq!(OwnerToken::parse(&odd.to_string()), Some(odd));
-/// assert_eq!(OwnerToken::parse("agents.7#3#h00000000000000ab#default#main"), None); // another spelling
+/// for other in ["#default#main#1", "#default#try", "#default#try#04"] {
+///     assert_eq!(OwnerToken::parse(&format!("agents.7#3#h00000000000000ab{other}")), None, "another spelling");
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,6 +47,8 @@ pub struct OwnerToken {
     pub space: String,
     /// The branch of the group.
     pub branch: String,
+    /// The number of the branch, which no other branch of this history ever has.
+    pub branch_number: u32,
     /// The group.
     pub group: String,
     /// The attempt.
@@ -54,9 +59,9 @@ pub struct OwnerToken {
 
 impl OwnerToken {
     /// The attempt that owns a group of a branch.
-    pub fn new(space: &str, branch: &str, group: &str, attempt: u64, history: u64) -> Self {
+    pub fn new(space: &str, branch: &str, branch_number: u32, group: &str, attempt: u64, history: u64) -> Self {
         let [space, branch, group] = [space, branch, group].map(str::to_owned);
-        Self { space, branch, group, attempt, history }
+        Self { space, branch, branch_number, group, attempt, history }
     }
 
     /// Reads what a store issued; none if the text is anything else, or the same in another spelling.
@@ -64,25 +69,27 @@ impl OwnerToken {
         let mut parts = text.split('#');
         let (group, attempt, history) = (parts.next()?, parts.next()?, parts.next()?.strip_prefix('h')?);
         let (group, attempt) = (unescaped(group)?, attempt.parse().ok()?);
-        let (space, branch) = match parts.next() {
-            None => (DEFAULT_SPACE.to_owned(), MAIN_BRANCH.to_owned()),
-            Some(space) => (unescaped(space)?, unescaped(parts.next()?)?),
+        let (space, branch, branch_number) = match parts.next() {
+            None => (DEFAULT_SPACE.to_owned(), MAIN_BRANCH.to_owned(), FIRST_BRANCH_NUMBER),
+            Some(space) => (unescaped(space)?, unescaped(parts.next()?)?, parts.next()?.parse().ok()?),
         };
-        let token = Self { space, branch, group, attempt, history: u64::from_str_radix(history, 16).ok()? };
+        let history = u64::from_str_radix(history, 16).ok()?;
+        let token = Self { space, branch, branch_number, group, attempt, history };
         (!token.group.is_empty() && token.to_string() == text).then_some(token)
     }
 }
 
 impl fmt::Display for OwnerToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { space, branch, group, attempt, history } = self;
+        let Self { space, branch, branch_number, group, attempt, history } = self;
         write_escaped(group, formatter)?;
         write!(formatter, "#{attempt}#h{history:016x}")?;
-        if (space.as_str(), branch.as_str()) != (DEFAULT_SPACE, MAIN_BRANCH) {
+        if (space.as_str(), branch.as_str(), *branch_number) != (DEFAULT_SPACE, MAIN_BRANCH, FIRST_BRANCH_NUMBER) {
             for name in [space, branch] {
                 formatter.write_char('#')?;
                 write_escaped(name, formatter)?;
             }
+            write!(formatter, "#{branch_number}")?;
         }
         Ok(())
     }

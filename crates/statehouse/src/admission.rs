@@ -20,6 +20,8 @@ pub(crate) struct Scope {
     pub(crate) shard: Arc<Shard>,
     pub(crate) space: Arc<str>,
     pub(crate) branch: Arc<str>,
+    /// The branch's number, if the handle means this branch and no later one of the same name.
+    pub(crate) pinned: Option<BranchId>,
     /// The session that commands are sent in, if in one.
     pub(crate) session: Option<InSession>,
     /// What its writes may do besides what anybody may.
@@ -104,9 +106,18 @@ impl Scope {
         (envelope, request)
     }
 
+    /// The same on the branch that has the name now, and on no later one.
+    pub(crate) fn pinned(&self) -> Result<Self, Error> {
+        let (_, ids) = self.current()?;
+        Ok(Self { pinned: Some(ids.branch), ..self.clone() })
+    }
+
     pub(crate) fn resolve(&self, catalogue: &Catalogue) -> Result<ScopeIds, Rejection> {
         let space = catalogue.space_named(&self.space)?;
         let branch = catalogue.space(space)?.branch_named(&self.branch)?;
+        if let Some(pinned) = self.pinned.filter(|pinned| *pinned != branch) {
+            return Err(Rejection::NoSuchBranch { branch: format!("{}#{pinned}", self.branch) });
+        }
         Ok(ScopeIds { space, branch, keys: self.shard.keys() })
     }
 }

@@ -28,6 +28,29 @@ impl Space {
         Ok(self.branch(name))
     }
 
+    /// The number of the branch that this handle is on. No other branch of the store ever has it, also if one gets the name.
+    pub fn branch_number(&self) -> Result<u32, Error> {
+        Ok(self.scope.current()?.1.branch)
+    }
+
+    /// The space at the branch that has the name now: once that is deleted, the handle does not reach a later one of the
+    /// same name.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// let space = house.space("default");
+    /// let pinned = space.create_branch("draft")?.pinned()?;
+    /// pinned.cells().set("title", "?")?;
+    /// space.delete_branch("draft")?;
+    /// space.create_branch("draft")?.cells().set("title", "!")?;
+    /// assert_eq!(pinned.cells().get("title").unwrap_err().code(), "SH-1006");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pinned(&self) -> Result<Space, Error> {
+        Ok(Space { scope: self.scope.pinned()? })
+    }
+
     /// The names of the branches, oldest first.
     pub fn branches(&self) -> Result<Vec<String>, Error> {
         let (_, catalogue) = self.scope.shard.view()?;

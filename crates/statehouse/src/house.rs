@@ -109,6 +109,7 @@ impl Statehouse {
             shard: self.shard.clone(),
             space: name.into(),
             branch: MAIN_BRANCH.into(),
+            pinned: None,
             session: None,
             authority: Authority::default(),
         };
@@ -266,7 +267,7 @@ impl Space {
 
     /// The same space at another branch. That it exists is checked when it is used.
     pub fn branch(&self, name: &str) -> Space {
-        Space { scope: Scope { branch: name.into(), ..self.scope.clone() } }
+        Space { scope: Scope { branch: name.into(), pinned: None, ..self.scope.clone() } }
     }
 
     /// Whether a request of a session got a stored answer. Known once its answer is there, for a space from

@@ -201,6 +201,37 @@ fn those_who_wait_get_the_group_one_after_the_other() {
     assert_eq!(claimers(), 0);
 }
 
+/// The branch has its name again, and its owner the same attempt, but it is another branch.
+#[test]
+fn nobody_owns_in_a_branch_what_they_owned_in_one_of_that_name_before() {
+    let (_directory, _, house) = house();
+    guard(&house);
+    let space = house.space("default");
+    let draft = || space.branch("draft").group("agents.7");
+    space.create_branch("draft").expect("a branch");
+    let before = draft().own(&worker("before")).expect("own");
+    before.cells().set("a", 1).expect("it owns the group");
+    assert!(!before.is_lost().expect("asked"));
+    space.delete_branch("draft").expect("deleted");
+    assert!(before.is_lost().expect("asked"), "its branch is gone");
+    space.create_branch("draft").expect("again");
+    let after = draft().own(&worker("after")).expect("own");
+    assert_eq!(before.attempt(), after.attempt());
+    assert_ne!(before.token(), after.token());
+    assert!(before.is_lost().expect("asked") && !after.is_lost().expect("asked"));
+    assert_eq!(code(before.cells().set("a", 2)), "SH-1006");
+    assert_eq!(code(before.forced().cells().set("a", 2)), "SH-1006");
+    assert_eq!(code(before.cells().get("a")), "SH-1006");
+    assert_eq!(code(before.begin()), "SH-1006");
+    assert_eq!(code(before.commit().set_cell("a", 2).run()), "SH-1006");
+    assert_eq!(code(house.group("free").commit().send(before.commit().set_cell("a", 2)).run()), "SH-1006");
+    assert_eq!(code(before.extend(None)), "SH-1006");
+    assert_eq!(code(before.release()), "SH-1006");
+    after.cells().set("a", 3).expect("it owns the group");
+    // Another process knows the attempt alone: it means the branch of now.
+    draft().owned(after.attempt()).cells().set("a", 4).expect("it owns the group");
+}
+
 #[test]
 fn guards_are_there_after_a_restart_an_export_and_an_import() {
     let directory = tempfile::tempdir().expect("a directory");

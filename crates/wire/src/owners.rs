@@ -35,7 +35,7 @@ impl fmt::Display for OwnerToken {
 }
 
 opaque! {
-    OwnerToken: "token of a group", "^[!-~]+#[0-9]{1,20}#h[0-9a-f]{16}(#[!-~]+#[!-~]+)?$",
+    OwnerToken: "token of a group", "^[!-~]+#[0-9]{1,20}#h[0-9a-f]{16}(#[!-~]+#[!-~]+#[0-9]{1,10})?$",
 }
 
 object! {

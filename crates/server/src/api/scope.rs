@@ -74,7 +74,9 @@ impl RequestScope {
             (None, None) => None,
             (Some(group), None) => Some(allowed.group(group)),
             (group, Some(owner)) => {
-                let attempt = owner.attempt_in(house, &space, group.as_deref())?;
+                // What is checked here and what is written to is one branch, whoever deletes and creates it meanwhile.
+                let allowed = allowed.pinned()?;
+                let attempt = owner.attempt_in(house, &allowed, group.as_deref())?;
                 group.as_ref().map(|group| Group::clone(&allowed.group(group).owned(attempt)))
             }
         };
@@ -90,7 +92,8 @@ impl RequestScope {
 }
 
 impl ShownToken {
-    /// The attempt by which it owns a group. The token of another group, place or history proves nothing here.
+    /// The attempt by which it owns a group in a pinned place. The token of another group, place or history proves nothing
+    /// here.
     pub(crate) fn attempt_in(&self, house: &Statehouse, place: &Space, group: Option<&str>) -> Result<u64, Refusal> {
         let Self { token, member } = self;
         let (owned, attempt, history) = (token.group.as_str(), token.attempt, token.history);
@@ -106,9 +109,17 @@ impl ShownToken {
             let detail = format!("{member} is a token for {}, but the request is for {}", words(meant), words(is));
             return Err(Refusal::invalid(member, detail));
         }
-        match history == house.id() {
+        if history != house.id() {
+            return Err(Refusal::OtherHistory { member, meant: history, is: house.id() });
+        }
+        match token.branch_number == place.branch_number()? {
             true => Ok(attempt),
-            false => Err(Refusal::OtherHistory { member, meant: history, is: house.id() }),
+            false => {
+                let branch = &token.branch;
+                let detail =
+                    format!("{member} is a token for a branch {branch:?} that was deleted; this one was created later");
+                Err(Refusal::invalid(member, detail))
+            }
         }
     }
 }

@@ -134,18 +134,15 @@ impl<'space> CommitBuilder<'space> {
             }
             MessageOperation::Push(of) => self.change(|commit| commit.push(of.session.0, of.payload.0)),
             MessageOperation::Send(of) => {
-                let mut group = self.space.group(&of.group);
-                if of.force == Some(true) {
-                    group = group.forced();
-                }
-                if let Some(token) = of.owner {
-                    let shown = ShownToken { token, member: "owner" };
-                    group = Group::clone(&group.owned(shown.attempt_in(
-                        &self.server.house,
-                        self.space,
-                        Some(&of.group),
-                    )?));
-                }
+                let space = if of.force == Some(true) { self.space.forced() } else { self.space.clone() };
+                let group = match of.owner {
+                    None => space.group(&of.group),
+                    Some(token) => {
+                        let (shown, space) = (ShownToken { token, member: "owner" }, space.pinned()?);
+                        let attempt = shown.attempt_in(&self.server.house, &space, Some(&of.group))?;
+                        Group::clone(&space.group(&of.group).owned(attempt))
+                    }
+                };
                 let mut sent = CommitBuilder::new(self.server, self.space, group, self.depth + 1)?;
                 sent.add(of.guards, of.fence, of.operations)?;
                 let sent = sent.commit;

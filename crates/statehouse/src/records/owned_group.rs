@@ -10,7 +10,7 @@ use contract::records::{Claimed, Holder};
 use contract::{Error, RecordRejection, Rejection, Subject, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
-use kernel::{Body, FreedThing, Op, OpOutcome, RecordAct, Transact};
+use kernel::{Body, BranchId, FreedThing, Op, OpOutcome, RecordAct, Transact};
 use kv::View;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
@@ -23,6 +23,9 @@ use crate::group::Group;
 use crate::house::Space;
 
 use super::attempts::{ClaimOptions, block_for, check_worker, from_outcome};
+
+/// The number of a branch that does not exist, and of none that ever will.
+const NO_BRANCH: BranchId = 0;
 
 /// A group that this handle owns, until it is released or lost.
 ///
@@ -73,15 +76,17 @@ impl OwnedGroup {
     /// as `Statehouse-Owner`.
     pub fn token(&self) -> String {
         let scope = &self.group.scope;
-        OwnerToken::new(&scope.space, &scope.branch, &self.group.name, self.attempt, scope.shard.id()).to_string()
+        let (branch, number) = (&scope.branch, scope.pinned.unwrap_or(NO_BRANCH));
+        OwnerToken::new(&scope.space, branch, number, &self.group.name, self.attempt, scope.shard.id()).to_string()
     }
 
-    /// Whether another owns the group now, or nobody does.
+    /// Whether another owns the group now, or nobody does, because its branch was deleted for example.
     pub fn is_lost(&self) -> Result<bool, Error> {
         let scope = &self.group.scope;
         match scope.authority.check_owner(scope) {
             Ok(()) => Ok(false),
             Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => Ok(true),
+            Err(Error::Rejected(Rejection::NoSuchBranch { .. })) => Ok(true),
             Err(other) => Err(other),
         }
     }
@@ -146,6 +151,16 @@ impl Group {
         time_over: impl Future<Output = ()>,
     ) -> Result<OwnedGroup, Error> {
         check_worker(&options.worker)?;
+        // A branch that is deleted and created again meanwhile is another one.
+        let group = Group { scope: self.scope.pinned()?, name: self.name.clone() };
+        group.own_pinned(options, time_over).await
+    }
+
+    async fn own_pinned(
+        &self,
+        options: &ClaimOptions,
+        time_over: impl Future<Output = ()>,
+    ) -> Result<OwnedGroup, Error> {
         let shard = &self.scope.shard;
         let wanted = self.waited_for()?;
         let (session, request) = match &self.scope.session {
@@ -212,11 +227,13 @@ impl Group {
         Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() }
     }
 
-    /// The group as this attempt owns it: one that [`own`](Self::own) has returned, here or in another process. Nothing is
-    /// checked until something is written.
+    /// The group as this attempt owns it: one that [`own`](Self::own) has returned, here or in another process, in the branch
+    /// that has the name now. Nothing is checked until something is written.
     pub fn owned(&self, attempt: u64) -> OwnedGroup {
         let authority = Authority { owner: Some((self.name.clone(), attempt)), force: self.scope.authority.force };
-        let group = Group { scope: Scope { authority, ..self.scope.clone() }, name: self.name.clone() };
+        let number = || self.scope.current().map_or(NO_BRANCH, |(_, ids)| ids.branch);
+        let pinned = self.scope.pinned.or_else(|| Some(number()));
+        let group = Group { scope: Scope { pinned, authority, ..self.scope.clone() }, name: self.name.clone() };
         OwnedGroup { group, attempt }
     }
 

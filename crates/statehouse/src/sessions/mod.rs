@@ -168,7 +168,8 @@ impl Sessions {
         let numbers = Numbers::exactly(request, lowest_pending);
         let session = Some(InSession { session: session.session, numbers });
         let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
-        Ok(Space { scope: Scope { shard, space: space.into(), branch, session, authority: Authority::default() } })
+        let (space, authority) = (space.into(), Authority::default());
+        Ok(Space { scope: Scope { shard, space, branch, pinned: None, session, authority } })
     }
 
     /// The deliveries to a remote client's session; see [`Session::deliveries`].

@@ -82,6 +82,7 @@ impl Session {
                 shard,
                 space: name.into(),
                 branch: MAIN_BRANCH.into(),
+                pinned: None,
                 session: Some(session),
                 authority: Authority::default(),
             },

@@ -192,7 +192,7 @@ impl Scene {
         let number = right.split('#').nth(1).expect("an attempt");
         let other_group = format!("other#{number}#h{}", self.history);
         let other_history = format!("{group}#{number}#h0123456789abcdef");
-        let [other_space, other_branch] = ["#other#main", "#default#other"].map(|place| right.clone() + place);
+        let [other_space, other_branch] = ["#other#main#1", "#default#other#1"].map(|place| right.clone() + place);
         (case, Owners { old, right, other_group, other_history, other_space, other_branch })
     }
 

@@ -144,7 +144,10 @@ pub(super) async fn take(server: Server, call: Call<NoQuery, TakeCheckpoint>) ->
 /// The space as the request may write it, and the attempt by which its sender owns the partition, if it shows one.
 fn writer(server: &Server, mut scope: RequestScope, group: &str) -> Result<(Space, Option<u64>), Refusal> {
     let owner = scope.owner.take();
-    let space = scope.open(&server.house)?.allowed().clone();
+    let mut space = scope.open(&server.house)?.allowed().clone();
+    if owner.is_some() {
+        space = space.pinned()?;
+    }
     let attempt = owner.map(|owner| owner.attempt_in(&server.house, &space, Some(group))).transpose()?;
     Ok((space, attempt))
 }

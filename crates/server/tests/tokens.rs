@@ -1,0 +1,50 @@
+//! Tokens of owners and of jobs mean one attempt in one branch of one history, through a real socket.
+
+mod client;
+mod running;
+
+use client::{Answer, Served, served};
+use serde_json::{Value as JsonValue, json};
+
+fn said(answer: &Answer) -> (u16, &str, &str) {
+    let text = |name: &str| answer.body[name].as_str().unwrap_or_default();
+    (answer.status, text("code"), text("member"))
+}
+
+fn token(answer: &JsonValue) -> String {
+    answer["token"].as_str().expect("a token").to_owned()
+}
+
+/// Deletes the branch, if it is there, and creates it.
+fn renew(served: &Served, branch: &str) {
+    served.send("DELETE", &format!("/v1/branches/{branch}"), &[], "");
+    assert_eq!(served.put(&format!("/v1/branches/{branch}"), "").status, 201);
+}
+
+#[test]
+fn the_token_of_an_owner_is_of_one_branch_and_not_of_a_later_one_of_its_name() {
+    let served = served();
+    served.put("/v1/guards/agents.", "{}");
+    let own = || token(&served.post("/v1/groups/agents.7/own?branch=draft", "{}").body);
+    let set = |token: &str| {
+        served.send("PUT", "/v1/cells/a?group=agents.7&branch=draft", &[("statehouse-owner", token)], "1")
+    };
+    let send = |token: &str| {
+        let send = json!({ "op": "send", "group": "agents.7", "owner": token, "do": [{ "op": "cell.set", "name": "a", "value": 2 }] });
+        served.post("/v1/groups/free/txn?branch=draft", &json!({ "do": [send] }).to_string())
+    };
+    let extend = |token: &str| {
+        let body = json!({ "token": token }).to_string();
+        served.post("/v1/groups/agents.7/extend?branch=draft", &body)
+    };
+    renew(&served, "draft");
+    let before = own();
+    assert_eq!(set(&before).status, 201);
+    renew(&served, "draft");
+    let after = own();
+    assert_eq!(before.split('#').nth(1), after.split('#').nth(1), "the same attempt");
+    assert_eq!(said(&set(&before)), (400, "SH-1030", "Statehouse-Owner"));
+    assert_eq!(said(&send(&before)), (400, "SH-1030", "owner"));
+    assert_eq!(said(&extend(&before)), (400, "SH-1030", "token"));
+    assert_eq!((set(&after).status, send(&after).status, extend(&after).status), (201, 200, 200));
+}
