@@ -48,3 +48,18 @@ fn the_token_of_an_owner_is_of_one_branch_and_not_of_a_later_one_of_its_name() {
     assert_eq!(said(&extend(&before)), (400, "SH-1030", "token"));
     assert_eq!((set(&after).status, send(&after).status, extend(&after).status), (201, 200, 200));
 }
+
+#[test]
+fn the_number_of_an_owner_is_no_fence() {
+    let served = served();
+    served.put("/v1/guards/agents.", "{}");
+    let owned = served.post("/v1/groups/agents.7/own", "{}").body;
+    let fence = json!({ "record": "_statehouse.owner", "attempt": owned["attempt"] });
+    let set = json!([{ "op": "cell.set", "name": "a", "value": 1 }]);
+    let transaction = json!({ "fence": fence, "do": set });
+    let send = json!({ "do": [{ "op": "send", "group": "agents.7", "fence": fence, "do": set }] });
+    for (path, body) in [("/v1/groups/agents.7/txn", &transaction), ("/v1/groups/free/txn", &send)] {
+        assert_eq!(said(&served.post(path, &body.to_string())), (400, "SH-1001", ""), "{body}");
+    }
+    assert_eq!(served.get("/v1/cells/a?group=agents.7").status, 404);
+}

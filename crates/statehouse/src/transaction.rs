@@ -11,7 +11,7 @@ mod touched;
 use std::sync::Arc;
 
 use contract::limits::TRANSACTION_AGE_MAX;
-use contract::{Error, Rejection, Subject};
+use contract::{Error, Rejection, Subject, names};
 use kernel::keys::ThingId;
 use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
 use kv::View;
@@ -110,6 +110,7 @@ impl Transaction {
     /// Does nothing unless this attempt is the live one, now and when it commits.
     pub(crate) fn fence_by(&mut self, record: String, attempt: u64) -> Result<(), Error> {
         self.check_age()?;
+        names::check_record(&record)?;
         if self.fence.is_some() || !self.ops.is_empty() {
             let reason = "a transaction is fenced once, before its first operation";
             return Err(Rejection::TransactionState { reason }.into());

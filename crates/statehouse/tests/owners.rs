@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use furnished::{Say, Sayings};
 use held::{eventually, house};
-use statehouse::guards::GroupGuard;
-use statehouse::records::{ClaimOptions, Put, RecordType};
+use statehouse::guards::{GroupGuard, OWNER_RECORD};
+use statehouse::records::{ClaimOptions, Claimed, Put, RecordType};
 use statehouse::runs::NewEvent;
 use statehouse::{Error, Group, Json, RecordRejection, Rejection, Statehouse, Value, export, import};
 
@@ -230,6 +230,22 @@ fn nobody_owns_in_a_branch_what_they_owned_in_one_of_that_name_before() {
     after.cells().set("a", 3).expect("it owns the group");
     // Another process knows the attempt alone: it means the branch of now.
     draft().owned(after.attempt()).cells().set("a", 4).expect("it owns the group");
+}
+
+/// Its number alone is no proof: it is given again in another branch and in another history.
+#[test]
+fn the_attempt_of_an_owner_is_no_fence_of_a_commit() {
+    let (_directory, _, house) = house();
+    guard(&house);
+    let agent = house.group("agents.7");
+    let owned = agent.own(&worker("w")).expect("own");
+    let guessed = Claimed::of_attempt(OWNER_RECORD, Some("agents.7"), owned.attempt());
+    let commit = || agent.commit().fence(&guessed).set_cell("a", 1);
+    assert_eq!(code(commit().run()), "SH-1001");
+    assert_eq!(code(house.group("free").commit().send(commit()).run()), "SH-1001");
+    assert_eq!(code(agent.begin().expect("begun").fence(&guessed)), "SH-1001");
+    assert_eq!(code(owned.commit().fence(&guessed).set_cell("a", 1).run()), "SH-1001");
+    assert_eq!(agent.cells().get("a").expect("get"), None);
 }
 
 #[test]

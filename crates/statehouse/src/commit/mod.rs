@@ -163,6 +163,10 @@ impl Commit {
         if let Some(group) = &self.group {
             names::check_group(group)?;
         }
+        if let Some((record, _)) = &self.fence {
+            // The attempt of a group's owner comes from its handle alone, which knows the branch and the history of it.
+            names::check_record(record)?;
+        }
         self.guards.iter().try_for_each(|guard| guard.check())?;
         let ids = self.scope.resolve(catalogue)?;
         let mut messages = messages.iter();
