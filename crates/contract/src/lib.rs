@@ -21,6 +21,7 @@
 //!
 //! Never: implements a contract. Nothing here reads a clock, a disk or a socket.
 
+pub mod attempt_place;
 pub mod catalogue;
 pub mod cells;
 pub mod changes;
@@ -73,6 +74,7 @@ macro_rules! folders {
 
 with_contracts!(folders);
 
+pub use attempt_place::AttemptPlace;
 pub use catalogue::{Retention, SpaceUsage, Usage};
 pub use cells::CellRejection;
 pub use cells::{

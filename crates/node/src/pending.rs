@@ -38,12 +38,15 @@ pub enum Decode<T> {
     /// As one of the contracts.
     Contracts(fn(Answer) -> Result<T, Error>),
     /// An answer of the contracts, with the catalogue published when it is decoded.
-    WithCatalogue(Arc<Shared>, fn(Answer, &Catalogue) -> Result<T, Error>),
+    WithCatalogue(Arc<Shared>, DecodeWithCatalogue<T>),
     /// As one of the commands of sessions.
     Sessions(DecodeSessions<T>),
     /// Like `WithCatalogue`; none says that the command stopped half-way, and must be proposed again.
-    InSteps(Arc<Shared>, fn(Answer, &Catalogue) -> Result<Option<T>, Error>, Again<T>),
+    InSteps(Arc<Shared>, DecodeWithCatalogue<Option<T>>, Again<T>),
 }
+
+/// Decodes an answer of the contracts with a catalogue.
+pub type DecodeWithCatalogue<T> = Box<dyn Fn(Answer, &Catalogue) -> Result<T, Error> + Send + Sync>;
 
 /// Decodes an answer of the sessions.
 pub type DecodeSessions<T> = Box<dyn Fn(SessionAnswer) -> Result<T, Error> + Send + Sync>;

@@ -166,7 +166,7 @@ impl Shard {
         self.id
     }
 
-    /// The history that its entries belong to.
+    /// The history of the log that its entries belong to: whoever takes the shard over goes on with it, in another directory.
     pub fn history(&self) -> u64 {
         self.access.history
     }

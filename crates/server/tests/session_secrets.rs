@@ -94,8 +94,10 @@ fn body_of(route: &Route) -> Option<&'static str> {
         "records.patch" => r#"{"incr":{"n":1}}"#,
         "records.step" | "records.extend" | "records.release" | "records.complete" => r#"{"attempt":1}"#,
         "records.fail" => r#"{"attempt":1,"error":"e"}"#,
-        "attempts.step" | "attempts.extend" | "attempts.release" | "attempts.complete" => r#"{"token":"jobs.1#1"}"#,
-        "attempts.fail" => r#"{"token":"jobs.1#1","error":"e"}"#,
+        "attempts.step" | "attempts.extend" | "attempts.release" | "attempts.complete" => {
+            r##"{"token":"jobs.1#1#hHISTORY"}"##
+        }
+        "attempts.fail" => r##"{"token":"jobs.1#1#hHISTORY","error":"e"}"##,
         // Somebody who is refused does not wait, and keeps nothing alive meanwhile.
         "records.claim" => r#"{"prefix":"jobs.","worker":"w","wait":"100ms"}"#,
         "groups.own" => r#"{"worker":"w","wait":"100ms"}"#,

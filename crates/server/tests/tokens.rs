@@ -50,6 +50,50 @@ fn the_token_of_an_owner_is_of_one_branch_and_not_of_a_later_one_of_its_name() {
 }
 
 #[test]
+fn the_token_of_a_job_is_of_one_branch_of_one_history() {
+    let served = served();
+    let claim = |place: &str| {
+        served.put(&format!("/v1/records/job{place}"), r#"{"type":"task","fields":{}}"#);
+        let claimed = served.post(&format!("/v1/claims{place}"), r#"{"name":"job","worker":"w"}"#).body;
+        token(&claimed["claimed"][0])
+    };
+    let ends = |place: &str, token: &str| {
+        let body = |more: JsonValue| {
+            let mut body = more;
+            body["token"] = token.into();
+            body.to_string()
+        };
+        let with = [
+            ("step", json!({ "fields": { "n": 1 } })),
+            ("extend", json!({})),
+            ("fail", json!({ "error": "e" })),
+            ("release", json!({})),
+            ("complete", json!({})),
+        ];
+        with.map(|(verb, more)| served.post(&format!("/v1/attempts/{verb}{place}"), &body(more)))
+    };
+    renew(&served, "draft");
+    let before = claim("?branch=draft");
+    renew(&served, "draft");
+    let after = claim("?branch=draft");
+    let here = claim("");
+    let history = format!("{:016x}", served.house.id());
+    assert_eq!(here, format!("job#1#h{history}"));
+    assert!(before.starts_with(&here) && after.starts_with(&here), "the same attempt");
+    let other = here.replace(&history, "0123456789abcdef");
+    for answer in ends("?branch=draft", &before).iter().chain(&ends("", &after)).chain(&ends("?branch=draft", &here)) {
+        assert_eq!(said(answer), (400, "SH-1030", "token"));
+    }
+    for answer in ends("", &other) {
+        assert_eq!(said(&answer), (412, "SH-1034", "token"));
+        assert_eq!(answer.body["history"], json!(history));
+    }
+    for (place, token) in [("?branch=draft", &after), ("", &here)] {
+        assert_eq!(ends(place, token)[0].status, 200);
+    }
+}
+
+#[test]
 fn the_number_of_an_owner_is_no_fence() {
     let served = served();
     served.put("/v1/guards/agents.", "{}");

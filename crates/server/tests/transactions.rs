@@ -19,7 +19,8 @@ fn a_transaction_is_all_or_nothing() {
     let claimed = served.post("/v1/claims", r#"{"name":"charge","worker":"w1"}"#);
     assert_eq!(claimed.status, 404, "a claim by name is in the group that it names: {claimed:?}");
     let claimed = served.post("/v1/claims?group=order-7", r#"{"name":"charge","worker":"w1"}"#);
-    assert_eq!(claimed.body["claimed"][0]["token"], json!("order-7#charge#1"), "{claimed:?}");
+    let token = format!("order-7#charge#1#h{:016x}", served.house.id());
+    assert_eq!(claimed.body["claimed"][0]["token"], json!(token), "{claimed:?}");
     let opened = served.post("/v1/sessions", "").body;
     let (session, secret) = (opened["session"].clone(), opened["secret"].as_str().expect("a secret"));
     let body = |attempt: u64| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::{Error, Rejection};
+use contract::{AttemptPlace, Error, Rejection};
 use kernel::command::MACHINE;
 use kernel::{Answer, Body, BranchId, Catalogue, DeadLetterCommand, Keys, SpaceId};
 use kv::View;
@@ -13,6 +13,9 @@ use node::sessions::requests::{InSession, Request};
 use node::shard::Shard;
 
 use crate::Authority;
+
+/// The number of a branch that does not exist, and of none that ever will.
+pub(crate) const NO_BRANCH: BranchId = 0;
 
 /// Which branch of which space, by name.
 #[derive(Clone)]
@@ -89,8 +92,25 @@ impl Scope {
     }
 
     /// Decodes an answer with the catalogue published at that time.
-    pub(crate) fn with_catalogue<T>(&self, decode: fn(Answer, &Catalogue) -> Result<T, Error>) -> Decode<T> {
-        Decode::WithCatalogue(self.shard.shared.clone(), decode)
+    pub(crate) fn with_catalogue<T>(
+        &self,
+        decode: impl Fn(Answer, &Catalogue) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Decode<T> {
+        Decode::WithCatalogue(self.shard.shared.clone(), Box::new(decode))
+    }
+
+    /// Where the number of an attempt in a branch of this store means that attempt.
+    pub(crate) fn attempt_place(&self, branch: BranchId) -> AttemptPlace {
+        AttemptPlace { history: self.shard.history(), branch }
+    }
+
+    /// Stays in the branch of an attempt. Whatever concerns attempts in two branches is in none.
+    pub(crate) fn pin_to(&mut self, place: Option<AttemptPlace>) {
+        // In another history its branch had another number. An import can leave claims to those who had them.
+        if let Some(place) = place.filter(|place| place.history == self.shard.history()) {
+            let is_here = self.pinned.is_none_or(|pinned| pinned == place.branch);
+            self.pinned = Some(if is_here { place.branch } else { NO_BRANCH });
+        }
     }
 
     /// The envelope of a command to a machine, without the body; and the request that it is, if it is sent in a session.

@@ -145,6 +145,12 @@ impl Statehouse {
         self.shard.id()
     }
 
+    /// The history that tokens of attempts are of: that of the log, which whoever takes a shard over goes on with. In a
+    /// directory with a log of its own it is [`id`](Self::id).
+    pub fn history(&self) -> u64 {
+        self.shard.history()
+    }
+
     /// When backups were taken and verified; this outlives the process.
     pub fn backup_times(&self) -> BackupTimes {
         self.shard.backups.times()

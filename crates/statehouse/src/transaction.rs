@@ -11,7 +11,7 @@ mod touched;
 use std::sync::Arc;
 
 use contract::limits::TRANSACTION_AGE_MAX;
-use contract::{Error, Rejection, Subject, names};
+use contract::{AttemptPlace, Error, Rejection, Subject, names};
 use kernel::keys::ThingId;
 use kernel::{Body, Catalogue, Draft, Fence, Op, OpOutcome, Transact};
 use kv::View;
@@ -105,6 +105,13 @@ impl Transaction {
             ops: Vec::new(),
             scope,
         })
+    }
+
+    /// Refuses an attempt of another branch than this transaction's.
+    pub(crate) fn check_place(&self, place: Option<AttemptPlace>) -> Result<(), Rejection> {
+        let mut scope = self.scope.clone();
+        scope.pin_to(place);
+        scope.resolve(&self.catalogue).map(drop)
     }
 
     /// Does nothing unless this attempt is the live one, now and when it commits.

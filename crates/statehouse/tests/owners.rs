@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use furnished::{Say, Sayings};
 use held::{eventually, house};
-use statehouse::guards::{GroupGuard, OWNER_RECORD};
+use statehouse::guards::GroupGuard;
 use statehouse::records::{ClaimOptions, Claimed, Put, RecordType};
 use statehouse::runs::NewEvent;
 use statehouse::{Error, Group, Json, RecordRejection, Rejection, Statehouse, Value, export, import};
@@ -232,6 +232,37 @@ fn nobody_owns_in_a_branch_what_they_owned_in_one_of_that_name_before() {
     draft().owned(after.attempt()).cells().set("a", 4).expect("it owns the group");
 }
 
+/// The same for a job: its attempt has the same number in the branch that came after.
+#[test]
+fn a_job_is_finished_in_the_branch_of_its_claim() {
+    let (_directory, _, house) = house();
+    let space = house.space("default");
+    let draft = || space.branch("draft").group("order-7");
+    let claim = || {
+        space.create_branch("draft").expect("a branch");
+        draft().records().put("job", [("n", 1)], Put::typed("task")).expect("put");
+        draft().records().claim("job", &worker("w")).expect("a claim")
+    };
+    let before = claim();
+    space.delete_branch("draft").expect("deleted");
+    let after = claim();
+    assert_eq!(before.attempt, after.attempt);
+    assert_ne!(before.token, after.token);
+    let (group, records) = (draft(), draft().records());
+    assert_eq!(code(records.step(&before, [("n", 2)])), "SH-1006");
+    assert_eq!(code(records.extend(&before, None)), "SH-1006");
+    assert_eq!(code(records.fail(&before, "e")), "SH-1006");
+    assert_eq!(code(records.release(&before)), "SH-1006");
+    assert_eq!(code(records.complete(&before, [("n", 2)])), "SH-1006");
+    assert_eq!(code(group.commit().fence(&before).set_cell("a", 1).run()), "SH-1006");
+    assert_eq!(code(group.commit().complete(&before, [("n", 2)]).run()), "SH-1006");
+    assert_eq!(code(group.commit().fence(&before).complete(&after, [("n", 2)]).run()), "SH-1006");
+    let mut transaction = group.begin().expect("begun");
+    assert_eq!(code(transaction.fence(&before)), "SH-1006");
+    assert_eq!(code(transaction.records().complete(&before, [("n", 2)])), "SH-1006");
+    assert_eq!(code(records.complete(&after, [("n", 2)])), "done");
+}
+
 /// Its number alone is no proof: it is given again in another branch and in another history.
 #[test]
 fn the_attempt_of_an_owner_is_no_fence_of_a_commit() {
@@ -239,7 +270,7 @@ fn the_attempt_of_an_owner_is_no_fence_of_a_commit() {
     guard(&house);
     let agent = house.group("agents.7");
     let owned = agent.own(&worker("w")).expect("own");
-    let guessed = Claimed::of_attempt(OWNER_RECORD, Some("agents.7"), owned.attempt());
+    let guessed = Claimed::of_attempt("_statehouse.owner", Some("agents.7"), owned.attempt());
     let commit = || agent.commit().fence(&guessed).set_cell("a", 1);
     assert_eq!(code(commit().run()), "SH-1001");
     assert_eq!(code(house.group("free").commit().send(commit()).run()), "SH-1001");

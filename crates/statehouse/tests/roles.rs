@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use journal::memory::MemoryLog;
 use journal::{EntryLog, Position};
@@ -11,6 +12,7 @@ use node::follower::Follower;
 use node::parts::Parts;
 use node::place::ShardPlace;
 use node::tenure::Tenure;
+use statehouse::records::{AttemptToken, ClaimOptions, Claimed, Put};
 use statehouse::runs::NewEvent;
 
 use statehouse::{Error, FailureKind, Json, Options, Outcome, Statehouse};
@@ -25,7 +27,7 @@ fn follower(path: &Path, log: &MemoryLog) -> Follower {
 fn write(house: &Statehouse, round: i64) {
     house.cells().set("round", round).unwrap();
     let records = house.records();
-    records.put(&format!("jobs.{round}"), [("n", round)], statehouse::records::Put::typed("task")).unwrap();
+    records.put(&format!("jobs.{round}"), [("n", round)], Put::typed("task")).unwrap();
     let event = NewEvent::new("RunStarted", format!("start-{round}"), "2026-11-18T10:00:00Z", Json::new("{}").unwrap());
     house.runs().append(&format!("run-{round}"), &event).unwrap();
     let session = house.sessions().open().unwrap();
@@ -89,6 +91,27 @@ fn whoever_appends_the_fence_first_owns_the_shard_and_the_one_before_answers_no_
     assert!(old.close().is_err(), "it says why it has stopped");
     assert!(slow.follow().unwrap() > 0);
     assert_eq!(image_of(&slow), image(&new));
+}
+
+/// They are of the history of the log, not of the directory of whoever issued them.
+#[test]
+fn tokens_are_good_with_whoever_takes_over() {
+    let (scratch, log) = (tempfile::tempdir().unwrap(), MemoryLog::default());
+    let old = Statehouse::over(follower(&scratch.path().join("a"), &log).own(1).unwrap());
+    let worker = ClaimOptions::worker("w").lease(Duration::from_secs(600));
+    old.records().put("job", [("n", 1)], Put::typed("task")).unwrap();
+    let (claimed, owned) = (old.records().claim("job", &worker).unwrap(), old.group("agents.7").own(&worker).unwrap());
+    let (attempt, token) = (owned.attempt(), owned.token());
+    let mut follower = follower(&scratch.path().join("b"), &log);
+    follower.follow().unwrap();
+    assert!(follower.fence(2).unwrap());
+    let new = Statehouse::over(follower.own_fenced(2, Tenure::always()).unwrap());
+    assert_ne!(new.id(), old.id());
+    assert_eq!(new.history(), old.history());
+    assert_eq!(new.group("agents.7").owned(attempt).token(), token);
+    let shown = AttemptToken::parse(&claimed.token).unwrap();
+    assert_eq!(shown.place.history, new.history());
+    new.records().complete(&Claimed::of_token(shown), [("n", 2)]).unwrap();
 }
 
 #[test]

@@ -10,8 +10,10 @@
 //! other backends.
 
 mod rejection;
+mod token;
 
 pub use rejection::RecordRejection;
+pub use token::AttemptToken;
 
 pub mod filter;
 pub mod state_store;
@@ -20,7 +22,8 @@ pub mod types;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::names::{NameInGroup, push_escaped, unescaped};
+use crate::attempt_place::AttemptPlace;
+use crate::names::NameInGroup;
 use crate::value::Value;
 
 /// The stored number of a record in the change feed.
@@ -160,73 +163,42 @@ pub struct Claimed {
     pub attempt: u64,
     /// The lease, counted from the claim, until it is extended.
     pub lease: Duration,
-    /// Group, name and attempt as one text, unique per attempt within a branch: an idempotency key for effects
-    /// elsewhere.
+    /// Group, name, attempt and place as one text, unique per attempt: an idempotency key for effects elsewhere.
     pub token: String,
+    /// Where the number means this attempt; none if it is known by its number alone.
+    pub place: Option<AttemptPlace>,
     /// The record at the time of the claim.
     pub record: Record,
 }
 
 impl Claimed {
-    /// An attempt known only by its number, for clients that kept nothing else. It holds nothing of the record.
+    /// An attempt known only by its number, for clients that kept nothing else. It holds nothing of the record, and its token
+    /// has no place: no server takes it.
     pub fn of_attempt(name: &str, group: Option<&str>, attempt: u64) -> Self {
+        let token = token::numbered(group, name, attempt);
+        let (name, group, record) = (name.to_owned(), group.map(str::to_owned), Record::empty(0, 0, 0, 0));
+        let record = Record { attempt, ..record };
+        Self { name, group, attempt, lease: Duration::ZERO, token, place: None, record }
+    }
+
+    /// An attempt known by its token. It holds nothing of the record.
+    pub fn of_token(token: AttemptToken) -> Self {
+        let AttemptToken { group, record: name, attempt, place } = token;
         let record = Record { attempt, ..Record::empty(0, 0, 0, 0) };
-        Self::new(name.to_owned(), group.map(str::to_owned), Duration::ZERO, record)
+        Self::new(name, group, Duration::ZERO, record, place)
     }
 
     /// A claimed record.
-    pub fn new(name: String, group: Option<String>, lease: Duration, record: Record) -> Self {
-        let attempt = record.attempt;
-        let token = token(group.as_deref(), &name, attempt);
-        Self { name, group, attempt, lease, token, record }
+    pub fn new(name: String, group: Option<String>, lease: Duration, record: Record, place: AttemptPlace) -> Self {
+        let token = AttemptToken { group, record: name, attempt: record.attempt, place };
+        let text = token.to_string();
+        let AttemptToken { group, record: name, attempt, .. } = token;
+        Self { name, group, attempt, lease, token: text, place: Some(place), record }
     }
 }
 
-/// The token of an attempt: the group, if it differs from the name, the record's name, and the attempt. `#` and `%` in
-/// a name are written as `%23` and `%25`, so that two attempts of a branch never share a token.
-///
-/// ```
-/// use statehouse_contract::records::token;
-/// assert_eq!(token(None, "jobs.email.42", 1), "jobs.email.42#1");
-/// assert_eq!(token(Some("order-7"), "charge", 2), "order-7#charge#2");
-/// assert_eq!(token(None, "order-7#charge", 2), "order-7%23charge#2");
-/// ```
-pub fn token(group: Option<&str>, name: &str, attempt: u64) -> String {
-    let attempt = attempt.to_string();
-    let bytes = group.map_or(0, |group| group.len() + 1) + name.len() + 1 + attempt.len();
-    let mut token = String::with_capacity(bytes);
-    for name in group.into_iter().chain([name]) {
-        push_escaped(&mut token, name);
-        token.push('#');
-    }
-    token + &attempt
-}
-
-/// The group, record and attempt of a token; none if the text is not a token.
-///
-/// ```
-/// use statehouse_contract::records::{parse_token, token};
-/// let parsed = |text: &str| parse_token(text).map(|(group, name, attempt)| token(group.as_deref(), &name, attempt));
-/// for text in ["jobs.email.42#1", "order-7#charge#2", "order-7%23charge#2"] {
-///     assert_eq!(parsed(text).as_deref(), Some(text));
-/// }
-/// for text in ["", "jobs", "jobs#", "jobs#x", "#1", "a#b#c#1", "jobs#01", "a%2#1"] {
-///     assert_eq!(parsed(text), None, "{text}");
-/// }
-/// ```
-pub fn parse_token(text: &str) -> Option<(Option<String>, String, u64)> {
-    let (names, digits) = text.rsplit_once('#')?;
-    let attempt: u64 = digits.parse().ok()?;
-    let (group, name) = match names.split_once('#') {
-        Some((group, name)) => (Some(unescaped(group)?), unescaped(name)?),
-        None => (None, unescaped(names)?),
-    };
-    // An attempt has one token: any other spelling is refused.
-    let spelled = !name.is_empty() && token(group.as_deref(), &name, attempt) == text;
-    spelled.then_some((group, name, attempt))
-}
-
-/// The message that reports what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`.
+/// The message that reports what a sweep did to a record: JSON with `record`, `attempt`, `token` and `reason`. This token is
+/// the beginning of the claim's, without its place: the store that sweeps knows no history.
 ///
 /// ```
 /// let message = statehouse_contract::records::sweep_message(None, "jobs.1", 2, "rescued");
@@ -235,7 +207,7 @@ pub fn parse_token(text: &str) -> Option<(Option<String>, String, u64)> {
 pub fn sweep_message(group: Option<&str>, record: &str, attempt: u64, reason: &str) -> String {
     // Assembled by hand: the key order of a JSON map is a crate feature, and this is stored.
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let (record_text, token) = (text(record), text(&token(group, record, attempt)));
+    let (record_text, token) = (text(record), text(&token::numbered(group, record, attempt)));
     format!(r#"{{"attempt":{attempt},"reason":{},"record":{record_text},"token":{token}}}"#, text(reason))
 }
 

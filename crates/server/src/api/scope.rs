@@ -1,8 +1,8 @@
 //! The scope of a request: its space, branch and group, its session, and what it may do there besides what anybody may. Each
 //! contract adds its own handle to [`Handles`].
 
-use contract::SessionSecret;
 use contract::catalogue::DEFAULT_SPACE;
+use contract::{AttemptPlace, SessionSecret};
 use statehouse::{Group, Space, Statehouse};
 use wire::owners::OwnerToken;
 
@@ -96,7 +96,7 @@ impl ShownToken {
     /// here.
     pub(crate) fn attempt_in(&self, house: &Statehouse, place: &Space, group: Option<&str>) -> Result<u64, Refusal> {
         let Self { token, member } = self;
-        let (owned, attempt, history) = (token.group.as_str(), token.attempt, token.history);
+        let (owned, attempt) = (token.group.as_str(), token.attempt);
         if Some(owned) != group {
             let named =
                 group.map_or_else(|| "names no group".to_owned(), |group| format!("is for the group {group:?}"));
@@ -109,19 +109,32 @@ impl ShownToken {
             let detail = format!("{member} is a token for {}, but the request is for {}", words(meant), words(is));
             return Err(Refusal::invalid(member, detail));
         }
-        if history != house.id() {
-            return Err(Refusal::OtherHistory { member, meant: history, is: house.id() });
-        }
-        match token.branch_number == place.branch_number()? {
-            true => Ok(attempt),
-            false => {
-                let branch = &token.branch;
-                let detail =
-                    format!("{member} is a token for a branch {branch:?} that was deleted; this one was created later");
-                Err(Refusal::invalid(member, detail))
-            }
-        }
+        let (history, branch) = (token.history, token.branch_number);
+        check_place(house, place, member, AttemptPlace { history, branch })?;
+        Ok(attempt)
     }
+}
+
+/// Refuses the number of an attempt of another history, or of another branch than that of the space.
+pub(crate) fn check_place(
+    house: &Statehouse,
+    space: &Space,
+    member: &'static str,
+    place: AttemptPlace,
+) -> Result<(), Refusal> {
+    let AttemptPlace { history, branch } = place;
+    if history != house.history() {
+        return Err(Refusal::OtherHistory { member, meant: history, is: house.history() });
+    }
+    let (name, number) = (space.branch_name(), space.branch_number()?);
+    if branch != number {
+        let detail = format!(
+            "{member} is a token for the branch with the number {branch}, but the request is for branch {name:?}, which has \
+             the number {number}"
+        );
+        return Err(Refusal::invalid(member, detail));
+    }
+    Ok(())
 }
 
 impl Handles {

@@ -9,7 +9,7 @@ mod results;
 use std::sync::Arc;
 use std::time::Duration;
 
-use contract::{Error, RefusalReason, Rejection, names};
+use contract::{AttemptPlace, Error, RefusalReason, Rejection, names};
 use kernel::{Answer, Body, Catalogue, Fence, Transact};
 use kv::Writer;
 
@@ -53,6 +53,12 @@ pub struct Commit {
 impl Commit {
     pub(crate) fn new(scope: Scope, group: Option<String>) -> Self {
         Self { scope, group, fence: None, guards: Vec::new(), parts: Vec::new() }
+    }
+
+    /// Does nothing outside of the branch of an attempt.
+    pub(crate) fn pinned_to(mut self, place: Option<AttemptPlace>) -> Self {
+        self.scope.pin_to(place);
+        self
     }
 
     /// Does nothing unless this attempt is the live one.

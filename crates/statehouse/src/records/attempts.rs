@@ -1,14 +1,13 @@
 //! Attempts: claiming records, working on them, and ending the attempt.
 
-use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use contract::limits::{QUEUE_DEPTH_MAX, WORKER_BYTES_MAX};
 use contract::records::{Claimed, Retry};
-use contract::{Error, RecordRejection, Rejection, Subject, Value, Written, names};
+use contract::{AttemptPlace, Error, RecordRejection, Rejection, Subject, Value, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::keys::ThingId;
 use kernel::keys::queues::QueueId;
@@ -17,13 +16,14 @@ use kernel::records::lanes::may_be_ready;
 use kernel::records::queue::{SEPARATORS, depth, queue_of};
 use kernel::{Answer, Body, Catalogue, ClaimNext, ClaimedOutcome, Fence, OpOutcome, RecordAct};
 use node::arrivals::Topic;
-use node::clock::Clock;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::{Decode, Pending};
 use node::sessions::requests::InSession;
-use waiting::{Place, Waited, Wanted, block_on};
+use waiting::{Place, Waited, Wanted};
 
+use super::time_over::{TimeOver, block_for};
 use super::{Records, borrowed, owned, owned_patches};
+use crate::admission::{NO_BRANCH, Scope};
 use crate::commit::{outcome, written};
 
 /// Options of a claim.
@@ -72,12 +72,12 @@ impl Records {
         if let Err(rejection) = check_worker(&options.worker) {
             return Pending::refused(rejection);
         }
+        let pinned = match self.scope.pinned() {
+            Ok(scope) => Self { scope, group: self.group.clone() },
+            Err(error) => return Pending::refused(error),
+        };
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease_us() };
-        let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
-            (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
-            other => Err(unexpected_answer("a claim", &other)),
-        });
-        self.propose_read_by(record, [].into_iter(), None, act, decode)
+        pinned.propose_read_by(record, [].into_iter(), None, act, decode_claim(&pinned.scope))
     }
 
     /// [`claim`](Self::claim), which waits until `time_over` for a record that does not exist yet, is held or pauses;
@@ -239,7 +239,9 @@ impl Records {
             let (records, prefix, options) = (self.clone(), prefix.to_owned(), options.clone());
             move || records.propose_claim(&prefix, records_max, &options, waits)
         };
-        let decode = Decode::InSteps(self.scope.shard.shared.clone(), read_claimed, Box::new(again));
+        let place = self.scope.attempt_place(ids.branch);
+        let read = move |answer, catalogue: &Catalogue| read_claimed(answer, catalogue, place);
+        let decode = Decode::InSteps(self.scope.shard.shared.clone(), Box::new(read), Box::new(again));
         self.scope.propose_read_by(&catalogue, &Body::ClaimNext(claim), decode)
     }
 
@@ -317,22 +319,12 @@ impl Records {
         self.of(claimed).propose(&claimed.name, [].into_iter(), None, act, |answer| retry(outcome(answer)?.1))
     }
 
-    /// The records of a claimed record's group.
+    /// The records of a claimed record's group, in the branch of the claim.
     fn of(&self, claimed: &Claimed) -> Self {
-        Self { scope: self.scope.clone(), group: claimed.group.as_deref().map(Into::into) }
+        let mut scope = self.scope.clone();
+        scope.pin_to(claimed.place);
+        Self { scope, group: claimed.group.as_deref().map(Into::into) }
     }
-}
-
-/// Ends when the time to wait is over.
-pub(super) type TimeOver<'wait> = Pin<&'wait mut dyn Future<Output = ()>>;
-
-/// Blocks on what waits for so long at most.
-pub(super) fn block_for<T>(clock: &dyn Clock, wait: Duration, work: impl AsyncFnOnce(TimeOver<'_>) -> T) -> T {
-    let until_us = clock.monotonic_us().saturating_add(micros(wait));
-    let left = || Duration::from_micros(until_us.saturating_sub(clock.monotonic_us()));
-    let time_over = Cell::new(wait.is_zero());
-    let mut over = pin!(poll_fn(|_| if time_over.get() { Poll::Ready(()) } else { Poll::Pending }));
-    block_on(work(over.as_mut()), left, &time_over)
 }
 
 /// The fence of a claimed record.
@@ -358,13 +350,13 @@ pub(super) fn check_queue_prefix(prefix: &str) -> Result<(), Rejection> {
 }
 
 /// The claimed records; none if the claim must be repeated before it has found any.
-fn read_claimed(answer: Answer, catalogue: &Catalogue) -> Result<Option<Vec<Claimed>>, Error> {
+fn read_claimed(answer: Answer, catalogue: &Catalogue, place: AttemptPlace) -> Result<Option<Vec<Claimed>>, Error> {
     match answer {
         Answer::Rejected(rejection) => Err(rejection.into()),
         Answer::Done { outcomes, .. } if outcomes.as_slice() == [OpOutcome::Unfinished] => Ok(None),
         Answer::Done { outcomes, .. } => {
             let claimed = outcomes.into_iter().map(|outcome| match outcome {
-                OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue),
+                OpOutcome::Claimed(claimed) => from_outcome(*claimed, catalogue, place),
                 other => Err(unexpected_answer("a claim", &other)),
             });
             claimed.collect::<Result<_, _>>().map(Some)
@@ -372,12 +364,21 @@ fn read_claimed(answer: Answer, catalogue: &Catalogue) -> Result<Option<Vec<Clai
     }
 }
 
-pub(super) fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue) -> Result<Claimed, Error> {
+/// Decodes the claim of one thing, in the branch that its scope is pinned to.
+pub(super) fn decode_claim(scope: &Scope) -> Decode<Claimed> {
+    let place = scope.attempt_place(scope.pinned.unwrap_or(NO_BRANCH));
+    scope.with_catalogue(move |answer, catalogue| match outcome(answer)? {
+        (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue, place),
+        other => Err(unexpected_answer("a claim", &other)),
+    })
+}
+
+fn from_outcome(claimed: ClaimedOutcome, catalogue: &Catalogue, place: AttemptPlace) -> Result<Claimed, Error> {
     let ClaimedOutcome { name, group, space, stamp, row } = claimed;
     let id = ThingId { bucket: 0, space, branch: 0, group: group.as_deref(), name: &name };
     let record = whole_record(&row, &id, catalogue, stamp).map_err(|halt| from_halt(&halt))?;
     let lease = record.holder.as_ref().map_or(Duration::ZERO, |holder| holder.lease_left);
-    Ok(Claimed::new(name, group, lease, record))
+    Ok(Claimed::new(name, group, lease, record, place))
 }
 
 /// What follows a failed attempt.

@@ -153,7 +153,7 @@ pub(crate) fn done(outcome: &OpOutcome) -> Option<RecordDone> {
 impl Commit {
     /// Only if this attempt is the live one. The record must be of this group.
     pub fn fence(self, claimed: &Claimed) -> Self {
-        self.fenced_by(claimed.name.clone(), claimed.attempt)
+        self.pinned_to(claimed.place).fenced_by(claimed.name.clone(), claimed.attempt)
     }
 
     /// Replaces a record.
@@ -183,12 +183,12 @@ impl Commit {
         fields: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
         let fields = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
-        self.with_op(OwnRecordOp::Complete(claimed.name.clone(), claimed.attempt, fields))
+        self.pinned_to(claimed.place).with_op(OwnRecordOp::Complete(claimed.name.clone(), claimed.attempt, fields))
     }
 
     /// Releases a claimed record: it can be claimed at once, and the attempt does not count as failed.
     pub fn release(self, claimed: &Claimed) -> Self {
-        self.with_op(OwnRecordOp::Release(claimed.name.clone(), claimed.attempt))
+        self.pinned_to(claimed.place).with_op(OwnRecordOp::Release(claimed.name.clone(), claimed.attempt))
     }
 
     /// Says that the attempt of a record failed: it will be tried again after a pause, or its budget is used up.
@@ -207,7 +207,7 @@ impl Commit {
     /// ```
     pub fn fail(self, claimed: &Claimed, error: &str) -> Self {
         let fields = owned_patches([("error", Some(Value::from(error)))]);
-        self.with_op(OwnRecordOp::Fail(claimed.name.clone(), claimed.attempt, fields))
+        self.pinned_to(claimed.place).with_op(OwnRecordOp::Fail(claimed.name.clone(), claimed.attempt, fields))
     }
 
     /// Sets how long a record will exist.

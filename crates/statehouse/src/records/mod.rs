@@ -10,6 +10,7 @@ mod overview;
 pub(crate) mod owned_group;
 mod portable;
 mod reads;
+mod time_over;
 mod transaction;
 mod types;
 mod watch;
@@ -26,10 +27,13 @@ use node::pending::{Decode, Pending};
 
 pub use attempts::ClaimOptions;
 pub use commit::RecordDone;
+pub use contract::AttemptPlace;
 pub use contract::records::filter::{Filter, Test};
 pub use contract::records::state_store::{Comparison, PortableRecord, PortableScan, ScanFilter, StateStore};
 pub use contract::records::types::{Backoff, IndexKind, ReadyOrder, RecordType, State, StateKind};
-pub use contract::records::{Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl};
+pub use contract::records::{
+    AttemptToken, Claimed, Counts, Field, FieldSwapped, Holder, Put, Record, Retry, Scanned, Ttl,
+};
 pub use overview::RecordsOverview;
 pub use portable::PortableRecords;
 pub use reads::ScanOptions;
@@ -48,7 +52,7 @@ use crate::commit::{outcome, written};
 /// let records = house.records();
 /// records.put("jobs.email.42", [("to", "a@b.c")], Put::typed("task"))?;
 /// let job = records.claim_next("jobs.email.", 1, &ClaimOptions::worker("w1"))?.remove(0);
-/// assert_eq!((job.attempt, job.token.as_str()), (1, "jobs.email.42#1"));
+/// assert_eq!((job.attempt, job.token.as_str()), (1, format!("jobs.email.42#1#h{:016x}", house.id()).as_str()));
 /// records.step(&job, [("state", "running")])?;
 /// records.complete(&job, [("result", "sent")])?;
 /// let error = records.complete(&job, [("result", "twice")]).expect_err("the attempt is over");

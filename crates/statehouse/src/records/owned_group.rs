@@ -10,22 +10,20 @@ use contract::records::{Claimed, Holder};
 use contract::{Error, RecordRejection, Rejection, Subject, Written, names};
 use kernel::catalogue::types::micros;
 use kernel::records::get::ViewRecords;
-use kernel::{Body, BranchId, FreedThing, Op, OpOutcome, RecordAct, Transact};
+use kernel::{Body, FreedThing, Op, RecordAct, Transact};
 use kv::View;
-use node::error::{from_halt, unexpected_answer};
+use node::error::from_halt;
 use node::pending::{Decode, Pending};
 use waiting::{Place, Wanted};
 
 use crate::Authority;
-use crate::admission::Scope;
-use crate::commit::{outcome, written};
+use crate::admission::{NO_BRANCH, Scope};
+use crate::commit::written;
 use crate::group::Group;
 use crate::house::Space;
 
-use super::attempts::{ClaimOptions, block_for, check_worker, from_outcome};
-
-/// The number of a branch that does not exist, and of none that ever will.
-const NO_BRANCH: BranchId = 0;
+use super::attempts::{ClaimOptions, check_worker, decode_claim};
+use super::time_over::block_for;
 
 /// A group that this handle owns, until it is released or lost.
 ///
@@ -77,7 +75,7 @@ impl OwnedGroup {
     pub fn token(&self) -> String {
         let scope = &self.group.scope;
         let (branch, number) = (&scope.branch, scope.pinned.unwrap_or(NO_BRANCH));
-        OwnerToken::new(&scope.space, branch, number, &self.group.name, self.attempt, scope.shard.id()).to_string()
+        OwnerToken::new(&scope.space, branch, number, &self.group.name, self.attempt, scope.shard.history()).to_string()
     }
 
     /// Whether another owns the group now, or nobody does, because its branch was deleted for example.
@@ -267,11 +265,7 @@ impl Group {
 
     fn claim_owner(&self, options: &ClaimOptions) -> Pending<Claimed> {
         let act = RecordAct::Claim { worker: &options.worker, lease_us: options.lease.map(micros) };
-        let decode = self.scope.with_catalogue(|answer, catalogue| match outcome(answer)? {
-            (_, OpOutcome::Claimed(claimed)) => from_outcome(*claimed, catalogue),
-            other => Err(unexpected_answer("a claim of a group", &other)),
-        });
-        self.of_owner(act, decode)
+        self.of_owner(act, decode_claim(&self.scope))
     }
 
     /// Does something to the owner of the group.

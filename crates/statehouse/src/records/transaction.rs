@@ -51,6 +51,7 @@ impl Transaction {
     /// Ties the transaction to an attempt, whose record must be of this group: nothing is done unless it is the live one, now and
     /// when the transaction commits. It comes before the first operation, and once, because an operation may end the attempt.
     pub fn fence(&mut self, claimed: &Claimed) -> Result<(), Error> {
+        self.check_place(claimed.place)?;
         self.fence_by(claimed.name.clone(), claimed.attempt)
     }
 }
@@ -113,17 +114,20 @@ impl TransactionRecords<'_> {
         claimed: &Claimed,
         fields: impl IntoIterator<Item = (N, V)>,
     ) -> Result<u64, Error> {
+        self.transaction.check_place(claimed.place)?;
         let fields = owned(fields).into_iter().map(|(field, value)| (field, Some(value))).collect();
         self.write(&claimed.name, OwnRecordOp::Complete(claimed.name.clone(), claimed.attempt, fields))
     }
 
     /// Releases a claimed record: it can be claimed at once, and the attempt does not count as failed.
     pub fn release(&mut self, claimed: &Claimed) -> Result<u64, Error> {
+        self.transaction.check_place(claimed.place)?;
         self.write(&claimed.name, OwnRecordOp::Release(claimed.name.clone(), claimed.attempt))
     }
 
     /// Says that the attempt of a record failed: it will be tried again after a pause, or its budget is used up.
     pub fn fail(&mut self, claimed: &Claimed, error: &str) -> Result<Retry, Error> {
+        self.transaction.check_place(claimed.place)?;
         let fields = owned_patches([("error", Some(Value::from(error)))]);
         retry(self.outcome(&claimed.name, OwnRecordOp::Fail(claimed.name.clone(), claimed.attempt, fields))?)
     }

@@ -240,7 +240,7 @@ impl Scene {
             case("runs.append", &[], append(thing), Always),
         ];
         for (verb, of_attempt, of_token) in ATTEMPTS {
-            let token = format!("{group}#{thing}#1");
+            let token = format!("{group}#{thing}#1#h{}", self.history);
             let with = |member: &str, value: JsonValue| {
                 let mut body = json!({ member: value });
                 match *verb {

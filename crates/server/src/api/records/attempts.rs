@@ -15,7 +15,7 @@ use wire::written::Written;
 
 use super::fields;
 use crate::Server;
-use crate::api::scope::Handles;
+use crate::api::scope::{Handles, check_place};
 use crate::api::{Answered, Call, Refusal, Reply, RequestScope};
 
 /// An attempt of a record.
@@ -31,9 +31,10 @@ impl Attempt {
     }
 
     fn of(server: &Server, scope: RequestScope, token: AttemptToken) -> Result<Self, Refusal> {
-        let AttemptToken { group, record, attempt } = token;
-        let claimed = Claimed::of_attempt(&record, group.as_deref(), attempt);
-        Ok(Self { handles: RequestScope { group, ..scope }.open(&server.house)?, claimed })
+        let AttemptToken(token) = token;
+        let handles = RequestScope { group: token.group.clone(), ..scope }.open(&server.house)?;
+        check_place(&server.house, &handles.space, "token", token.place)?;
+        Ok(Self { handles, claimed: Claimed::of_token(token) })
     }
 
     fn written(self, written: contract::Written) -> Answered<Written> {
