@@ -1,8 +1,10 @@
 //! Scans: the records with a prefix that match a filter, at one view, a page at a time.
 //!
 //! A page ends when it is full or when enough records were examined; its cursor says where to continue. If the scan is
-//! for one type and tests a field with a declared index, only records in the index are examined.
+//! for one type and tests a field with a declared index, only records in the index are examined. Owners of groups are found
+//! only by those who ask for them.
 
+use contract::guards::{OWNER, OWNER_RECORD};
 use contract::limits::PAGE_BYTES_MAX;
 use contract::records::Scanned;
 use contract::records::filter::{Filter, Test};
@@ -45,6 +47,14 @@ pub struct Scan<'scan> {
 
 const BY_NAME: u8 = 0;
 const BY_INDEX: u8 = 1;
+
+impl Scan<'_> {
+    /// Whether it is for records of this name. An owner is a record that the store makes: a scan for anything leaves it out,
+    /// as counts do.
+    fn is_for(&self, name: &str) -> bool {
+        name != OWNER_RECORD || !self.prefix.is_empty() || self.record_type == Some(OWNER)
+    }
+}
 
 impl ViewRecords<'_> {
     /// A page of records.
@@ -181,6 +191,7 @@ impl<'scan> Page<'scan> {
     ) -> Result<bool, Halt> {
         self.scanned.looked_at += 1;
         if let Some(found) = found
+            && self.scan.is_for(&id.name)
             && self.matches(found)?
         {
             let record = found.whole()?;

@@ -103,7 +103,8 @@ impl Records {
     }
 
     /// A page of the matching records whose names start with `prefix`, from one view: those of all groups of the
-    /// branch, or those of this group. Each comes with its group, which is needed to read or write it.
+    /// branch, or those of this group. Each comes with its group, which is needed to read or write it. The owners of
+    /// groups, `_statehouse.owner`, are among them only if the prefix says so.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -180,3 +180,12 @@ fn owners_are_not_counted_neither_in_all_groups_nor_in_one() {
         "g/_statehouse.owner #1; jobs.1 v1; task pending 1; task pending 1",
     );
 }
+
+#[test]
+fn owners_are_found_by_who_asks_for_them() {
+    check(
+        "in g: own by w; put g/jobs.1 as task; scan; scan g/; scan where state exists; scan _state; scan g/_state; scan of owner",
+        "g/_statehouse.owner #1; jobs.1 v1; g/jobs.1; g/jobs.1; g/jobs.1; g/_statehouse.owner; g/_statehouse.owner; \
+         g/_statehouse.owner",
+    );
+}

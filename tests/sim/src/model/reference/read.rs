@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::guards::OWNER;
+use contract::guards::{OWNER, OWNER_RECORD};
 use contract::records::filter::Filter;
 use contract::records::types::IndexKind;
 use contract::records::{Field, Holder, Record};
@@ -67,6 +67,9 @@ impl Reference {
         };
         let ids = self.records.keys().filter(|id| (id.space, id.branch) == (space, branch));
         let ids = ids.filter(|id| of_group(id) && id.name.starts_with(prefix));
+        // Owners are found by those who ask for them.
+        let asks_for_owners = !prefix.is_empty() || record_type == Some(OWNER);
+        let ids = ids.filter(|id| id.name != OWNER_RECORD || asks_for_owners);
         let found = ids.filter_map(|id| Some((id, self.record(id)?)));
         let of_type = |record: &Record| record_type.is_none_or(|wanted| record.record_type.as_deref() == Some(wanted));
         let matches = |record: &Record| of_type(record) && filter.matches(|field| record.value(field).cloned());
