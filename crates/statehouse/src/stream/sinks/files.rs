@@ -1,17 +1,21 @@
 //! A folder with a file for each batch, named by its id.
 //!
-//! Touches: its folder. Keeps: a file with the name of an id is whole and durable: it is written under another name, synced, renamed,
-//! and the folder is synced. Never: changes a file that is there; another batch under its id is an error.
+//! Touches: its folder. Keeps: a file with the name of an id is whole and durable: it is written under a name of its own, synced, and
+//! linked to that name, which fails if the name exists; then the folder is synced. Never: changes a file that is there; another batch
+//! under its id is an error.
+//!
+//! `partial`: a file that is being written, and what a killed process leaves of it.
+
+mod partial;
 
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Sink;
+use partial::Partial;
 
-/// What the names of unfinished files begin and end with: no id is like that.
-const PARTIAL: (&str, &str) = (".", ".partial");
-/// The longest id: with what is added, a name has at most 255 bytes.
+/// The longest id: with what is added, the name of a partial file has at most 255 bytes.
 const ID_BYTES_MAX: usize = 200;
 
 /// A folder with a file for each batch, named by its id: a replay writes the same file.
@@ -37,21 +41,13 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// The sink in a folder, which is created if it does not exist. Removes what a killed process left of files that were
-    /// finished by another.
+    /// The sink in a folder, which is created if it does not exist. Removes what killed processes were writing.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
-        let folder = folder.into();
-        fs::create_dir_all(&folder)?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_folder(parent)?;
-        }
-        let sink = Self { folder };
-        for name in sink.names()? {
-            if id_of_partial(&name).is_some_and(|id| sink.folder.join(id).exists()) {
-                remove_if_there(&sink.folder.join(name))?;
-            }
-        }
-        Ok(sink)
+        // It stays the same one if the process changes to another directory.
+        let folder = std::path::absolute(folder.into())?;
+        create_durably(&folder)?;
+        partial::remove_left_behind(&folder)?;
+        Ok(Self { folder })
     }
 
     /// The ids of the batches that were written, sorted.
@@ -75,19 +71,16 @@ impl Sink for FileSink {
         check_id(id)?;
         let path = self.folder.join(id);
         if !is_there(&path, batch)? {
-            // Each process has a name of its own: another one may be writing the same batch.
-            let (begin, end) = PARTIAL;
-            let partial = self.folder.join(format!("{begin}{id}.{}{end}", std::process::id()));
-            let mut file = File::create(&partial)?;
-            file.write_all(batch)?;
-            file.sync_all()?;
-            match fs::rename(&partial, &path) {
-                // Somebody who found the file finished has removed this one.
-                Err(error) if error.kind() == ErrorKind::NotFound && is_there(&path, batch)? => {}
+            let mut partial = Partial::create(&self.folder, id)?;
+            partial.file().write_all(batch)?;
+            partial.file().sync_all()?;
+            match partial.link(&path) {
+                // Another one wrote it meanwhile; whether it was the same batch decides.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && is_there(&path, batch)? => {}
                 other => other?,
             }
         }
-        // For a file that is there, too: whoever renamed it may have been killed before this.
+        // For a file that is there, too: whoever linked it may have been killed before this.
         sync_folder(&self.folder)
     }
 }
@@ -114,17 +107,13 @@ fn check_id(id: &str) -> Result<(), Error> {
     Err(Error::new(ErrorKind::InvalidInput, format!("{id:?} is not allowed: {rule}")))
 }
 
-/// The id in the name of an unfinished file.
-fn id_of_partial(name: &str) -> Option<&str> {
-    let (id, _process) = name.strip_prefix(PARTIAL.0)?.strip_suffix(PARTIAL.1)?.rsplit_once('.')?;
-    Some(id)
-}
-
-fn remove_if_there(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+/// Creates a folder and those above it, durably: each new name is on disk before a batch is answered.
+fn create_durably(folder: &Path) -> Result<(), Error> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(folder)?;
+    // The folder itself may have been created just now by another, who has not synced its name yet.
+    let named = if missing.is_empty() { vec![folder] } else { missing };
+    named.into_iter().filter_map(Path::parent).try_for_each(sync_folder)
 }
 
 fn sync_folder(folder: &Path) -> Result<(), Error> {
@@ -135,20 +124,76 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_a_killed_process_left_is_no_batch() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let left = |name: &str| fs::write(directory.path().join(name), b"hal").expect("a file");
-        left(".a.17.partial");
-        left(".b.c.17.partial");
-        let mut sink = FileSink::open(directory.path()).expect("a sink");
-        assert!(sink.ids().expect("ids").is_empty());
-        sink.write("a", b"half").expect("written");
-        assert_eq!(sink.ids().expect("ids"), ["a"]);
-        let sink = FileSink::open(directory.path()).expect("a sink");
+    fn names(sink: &FileSink) -> Vec<String> {
         let mut names = sink.names().expect("names");
         names.sort_unstable();
-        assert_eq!(names, [".b.c.17.partial", "a"], "the other one may still be written");
+        names
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_no_batch_and_goes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut sink = FileSink::open(directory.path()).expect("a sink");
+        let mut writing = Partial::create(directory.path(), "a").expect("a file");
+        writing.file().write_all(b"hal").expect("written");
+        for left in [".a.17.partial", ".b.c.0123.partial"] {
+            fs::write(directory.path().join(left), b"hal").expect("a file");
+        }
+        assert!(sink.ids().expect("ids").is_empty());
+        sink.write("a", b"half").expect("written");
+        let sink = FileSink::open(directory.path()).expect("a sink");
+        assert_eq!(names(&sink).len(), 2, "a, and what is being written: {:?}", names(&sink));
+        assert_eq!(sink.ids().expect("ids"), ["a"]);
+        drop(writing);
+        assert_eq!(names(&sink), ["a"]);
+    }
+
+    #[test]
+    fn writers_of_one_batch_have_a_file_each_and_none_replaces_what_is_there() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut first = Partial::create(directory.path(), "a").expect("a file");
+        first.file().write_all(b"whole").expect("written");
+        // The next owner starts to write the same batch, in a process whose number may be the same.
+        let second = Partial::create(directory.path(), "a").expect("another file");
+        let path = directory.path().join("a");
+        first.link(&path).expect("linked");
+        assert_eq!(fs::read(&path).expect("a file"), b"whole");
+        assert_eq!(second.link(&path).expect_err("it is there").kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).expect("a file"), b"whole");
+    }
+
+    #[test]
+    fn threads_that_write_the_same_ids_agree_on_one_batch_each() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let write = |thread: usize| {
+            let mut sink = FileSink::open(directory.path()).expect("a sink");
+            let batch = |id: usize| vec![u8::try_from(thread).expect("few"); 10_000 + id];
+            (0..20).filter(|id| sink.write(&id.to_string(), &batch(*id)).is_ok()).collect::<Vec<_>>()
+        };
+        let written: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || write(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        for id in 0..20 {
+            let found = fs::read(directory.path().join(id.to_string())).expect("a file");
+            let by: Vec<_> = (0..4).filter(|thread| written[*thread].contains(&id)).collect();
+            assert_eq!(by.len(), 1, "{id}: one batch was answered, all others were refused");
+            assert_eq!(found, vec![u8::try_from(by[0]).expect("few"); 10_000 + id], "{id}");
+        }
+    }
+
+    #[test]
+    fn a_folder_below_others_that_do_not_exist_is_created() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("a/b/c");
+        let mut sink = FileSink::open(&folder).expect("a sink");
+        sink.write("x", b"1").expect("written");
+        assert_eq!(fs::read(folder.join("x")).expect("a file"), b"1");
+        let here = std::env::current_dir().expect("a directory");
+        let below = tempfile::tempdir_in(&here).expect("a directory");
+        let relative = below.path().strip_prefix(&here).expect("it is below").join("a/b");
+        let sink = FileSink::open(&relative).expect("a sink in a relative folder");
+        assert_eq!(sink.folder, here.join(relative));
     }
 
     #[test]
