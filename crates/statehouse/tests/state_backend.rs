@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use contract::{BackendError, ExactlyOnceStateBackend, UpdateOutcome, VersionedStateBackend};
 use kv::{Batch, Committed, KvError, MemoryStore, Store, View};
 use statehouse::Statehouse;
-use statehouse::keyed::LogicalTime;
 use statehouse::keyed::backends::{HashMapStateBackend, HouseStateBackend, KvStateBackend};
-use testkit::state_backend::{moves_between, suite};
+use statehouse::keyed::{LogicalTime, MapCommit, MapUpdates, Merge};
+use testkit::state_backend::{Tested, moves_between, suite};
 
 const RANDOM_UPDATES: usize = 6_000;
 /// Each is synced.
@@ -250,6 +250,75 @@ fn a_state_larger_than_a_commit_is_restored_into_a_house() {
     state.put("a".to_owned(), 1, LogicalTime::from(1)).expect("put");
     state.restore(&snapshot).expect("restore");
     assert_eq!(state.snapshot(), Ok(snapshot));
+}
+
+/// A state with these keys, of version 1.
+fn filled(keys: std::ops::Range<i64>) -> InMemory {
+    let state = InMemory::new();
+    keys.for_each(|at| state.put(format!("key-{at:05}"), at, LogicalTime::from(1)).expect("put"));
+    state
+}
+
+#[test]
+fn more_keys_than_a_commit_takes_move_in_one_step() {
+    fn check(state: &mut impl Tested) {
+        for key in ["key-00007", "other"] {
+            state.put(key.to_owned(), -1, LogicalTime::from(2)).expect("put");
+        }
+        state.delete("key-00008".to_owned(), LogicalTime::from(0)).expect("delete");
+        state.put("key-11999".to_owned(), 11_999, LogicalTime::from(1)).expect("put");
+        let before = state.snapshot().expect("snapshot");
+        let conflicting = filled(0..11_999);
+        conflicting.put("key-11999".to_owned(), 0, LogicalTime::from(1)).expect("put");
+        let refused =
+            state.restore_keys(&conflicting.snapshot().expect("snapshot")).expect_err("the last key conflicts");
+        assert!(matches!(refused, BackendError::VersionConflict { .. }), "{refused}");
+        assert_eq!(state.snapshot().expect("snapshot"), before);
+        let moved = filled(0..12_000).snapshot().expect("snapshot");
+        for _ in 0..2 {
+            state.restore_keys(&moved).expect("restore_keys, and again");
+            let get = |key: &str| state.get(&key.to_owned()).expect("get").map(|(value, _)| value);
+            assert_eq!((get("key-00007"), get("key-00008"), get("key-11998")), (Some(-1), Some(8), Some(11_998)));
+            assert_eq!(get("other"), Some(-1));
+        }
+    }
+    check(&mut InMemory::new());
+    check(&mut in_store());
+    check(&mut in_house());
+}
+
+#[test]
+fn more_bytes_than_a_commit_takes_move_into_a_house() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let from = HashMapStateBackend::<u32, String, u64>::new();
+    (0..4).for_each(|key| from.put(key, "x".repeat(900_000), 1).expect("put"));
+    let mut state = HouseStateBackend::<u32, String, u64>::new(house.maps(), "large").expect("a map");
+    state.restore_keys(&from.snapshot().expect("snapshot")).expect("restore_keys");
+    assert_eq!(state.snapshot(), from.snapshot());
+}
+
+#[test]
+fn keys_that_move_below_the_seal_leave_the_rest_of_a_map_as_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let maps = house.group("shop").maps();
+    let mut state = HouseStateBackend::<String, i64, LogicalTime>::new(maps.clone(), "stock").expect("a map");
+    let commit = || {
+        let updates = |updates: MapUpdates| updates.put(b"here", 1, 2).put(b"key-00003", 9, 0);
+        let commit = MapCommit::numbered(1).updates(updates).merge(b"sum", Merge::Add, 5).advance("orders", 7).seal(5);
+        maps.commit().commit_map("stock", commit).run_each_later().wait()
+    };
+    let (answer, _) = commit().expect("the first commit");
+    state.restore_keys(&filled(0..10).snapshot().expect("snapshot")).expect("restore_keys");
+    let get = |key: &str| state.get(&key.to_owned()).expect("get").map(|(value, _)| value);
+    assert_eq!((get("key-00003"), get("key-00004"), get("here")), (Some(3), Some(4), Some(1)));
+    assert_eq!(maps.get("stock", b"sum").expect("get").map(|found| found.value), Some(5.into()));
+    assert_eq!(maps.position("stock", "orders").expect("position").map(|at| at.position), Some(7));
+    let summary = maps.summary("stock").expect("summary").expect("a map");
+    assert_eq!((summary.keys, summary.last_number, summary.seal), (12, 1, Some(5.into())));
+    assert_eq!(commit().expect("sent again").0, answer, "it has its first answer, and is not applied again");
+    assert_eq!(maps.get("stock", b"sum").expect("get").map(|found| found.value), Some(5.into()));
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! A state backend over this library: a map of an open directory, which other handles can read meanwhile.
 //!
-//! Touches: one map, through its handle. Keeps: a put is durable when it returns; a snapshot is one view of the map, and a restore
-//! switches in one commit. Never: keeps input positions or the number of the last numbered commit across a restore; they are not part of a
-//! snapshot.
+//! Touches: one map, through its handle. Keeps: a put is durable when it returns; a snapshot is one view of the map; a restore, and keys
+//! that move in, take effect in one commit, and keys that move in leave input positions and the last numbered commit as they are. Never:
+//! keeps those across a restore of everything; they are not part of a snapshot.
 
 use std::collections::BTreeMap;
 
 use contract::keyed::backend::{BackendError, ExactlyOnceStateBackend, StateVersion, VersionedStateBackend};
 use contract::keyed::{LogicalTime, Policy, shown_key};
-use contract::{Error, UpdateOutcome};
+use contract::limits::KEYED_UPDATES_MAX;
+use contract::{Error, Failure, FailureKind, KeyedRejection, Rejection, UpdateOutcome};
 use kernel::ValueRef;
+use kernel::keyed::checkpoint;
 use kernel::keyed::entry::{Entry as StoredEntry, KeyState, Waiting};
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use kernel::keyed::rows::ContentRow;
@@ -154,6 +156,60 @@ impl<K: StateKey, V: StateValue, Ver: StateVersion> HouseStateBackend<K, V, Ver>
         })
     }
 
+    /// Puts entries that are newer than what the map holds in one update. Returns false if they are too many for one.
+    fn put_in_one_update(&self, newer: &BTreeMap<Vec<u8>, Entry>) -> Result<bool, BackendError> {
+        if newer.len() > KEYED_UPDATES_MAX {
+            return Ok(false);
+        }
+        match self.maps.update(&self.map, &self.updates_of(newer)?) {
+            Err(Error::Rejected(Rejection::LimitExceeded { limit: "transaction_bytes_max", .. })) => Ok(false),
+            updated => Ok(updated.map(|_| true)?),
+        }
+    }
+
+    /// Replaces what the map holds by the same with these entries: all rows are copied aside, whatever they are, and take the place
+    /// of what is there in one step. For what no update can do: too many entries, or versions that are sealed.
+    fn replace_entries(&self, found: &InView<'_>, newer: &BTreeMap<Vec<u8>, Entry>) -> Result<(), BackendError> {
+        let InView { view, keys, map, head } = found;
+        let content = &head.content;
+        let restored = RestoredMap { policy: head.policy, last_number: content.last_number, seal: content.seal };
+        let mut counts = RestoredCounts { keys: content.keys, deleted: content.deleted, waiting: content.waiting };
+        for (key, entry) in newer {
+            match self.known(found, key)? {
+                Some(Entry { value: Some(_), .. }) => counts.keys -= 1,
+                Some(Entry { value: None, .. }) => counts.deleted -= 1,
+                None => {}
+            }
+            match &entry.value {
+                Some(_) => counts.keys += 1,
+                None => counts.deleted += 1,
+            }
+        }
+        let (begin, mut copied) = (|| self.maps.commit(), Writer::new());
+        Restoring::begin(&begin, &self.map, restored)?.finish(counts, |rows| {
+            let mut copy = |row: &ContentRow<'_>| match row {
+                ContentRow::Key(key, _) if newer.contains_key(*key) => Ok(()),
+                row => {
+                    copied.clear();
+                    row.encode(&mut copied);
+                    rows.add(copied.as_slice()).map(drop).map_err(|error| Uncopied(error.into()))
+                }
+            };
+            checkpoint::rows(&**view, keys, map, head, None, &mut copy).map_err(|Uncopied(error)| error)?;
+            for (key, entry) in newer {
+                rows.add(&Self::row_of(key, entry)?)?;
+            }
+            // What another handle has written since would be lost.
+            match self.maps.summary(&self.map)? {
+                Some(summary) if summary.commit == head.commit => Ok(()),
+                _ => {
+                    let message = format!("map {:?} was changed while keys moved in; nothing was moved", self.map);
+                    Err(BackendError::Store(Failure::not_applied(FailureKind::Busy, message).into()))
+                }
+            }
+        })
+    }
+
     /// The row of an entry, as a restore takes it.
     fn row_of(key: &[u8], entry: &Entry) -> Result<Vec<u8>, BackendError> {
         let (mut value, mut stored, mut row) = (Writer::new(), Writer::new(), Writer::new());
@@ -228,25 +284,31 @@ impl<K: StateKey, V: StateValue, Ver: StateVersion> VersionedStateBackend for Ho
 
     fn restore_keys(&mut self, data: &[u8]) -> Result<(), BackendError> {
         let snapshot = Snapshot::decode(data, Self::encodings())?;
-        let mut content = self.read(None)?;
-        let (mut newer, mut is_sealed) = (BTreeMap::new(), false);
-        for (key, moved) in snapshot.entries {
-            check_entry::<V, Ver>(&moved)?;
-            if takes_over(&key, content.entries.get(&key), content.seal, &moved)? {
-                is_sealed |= Some(moved.version) <= content.seal;
-                newer.insert(key, moved);
+        snapshot.entries.values().try_for_each(check_entry::<V, Ver>)?;
+        // Unless it was deleted meanwhile, it exists.
+        self.maps.create(&self.map, Policy::Monotonic)?;
+        let moved = self.maps.read_with(&self.map, |found| {
+            let (seal, mut newer, mut is_sealed) = (found.head.content.seal, BTreeMap::new(), false);
+            for (key, moved) in snapshot.entries {
+                if takes_over(&key, self.known(found, &key)?.as_ref(), seal, &moved)? {
+                    is_sealed |= Some(moved.version) <= seal;
+                    newer.insert(key, moved);
+                }
             }
-        }
-        if newer.is_empty() {
-            return Ok(());
-        }
-        if is_sealed {
-            // No update is applied at or below the seal, so all of the map is written again.
-            content.entries.extend(newer);
-            return self.replace(&content);
-        }
-        self.maps.update(&self.map, &self.updates_of(&newer)?)?;
-        Ok(())
+            // No update is applied at or below the seal.
+            let done = newer.is_empty() || !is_sealed && self.put_in_one_update(&newer)?;
+            if done { Ok(()) } else { self.replace_entries(found, &newer) }
+        })?;
+        moved.ok_or_else(|| Rejection::from(KeyedRejection::NoSuchMap { map: self.map.clone() }).into())
+    }
+}
+
+/// Why a row was not copied.
+struct Uncopied(BackendError);
+
+impl From<Halt> for Uncopied {
+    fn from(halt: Halt) -> Self {
+        Self(halted(&halt))
     }
 }
 
