@@ -322,6 +322,25 @@ fn keys_that_move_below_the_seal_leave_the_rest_of_a_map_as_it_is() {
 }
 
 #[test]
+fn a_value_that_nobody_could_read_is_refused_when_it_is_put() {
+    fn check<B: VersionedStateBackend<Key = u32, Value = f64, Version = u64>>(state: &mut B) {
+        state.put(1, 1.5, 1).expect("put");
+        for value in [f64::NAN, f64::INFINITY] {
+            let refused = state.put(1, value, 2).expect_err("JSON has no such number");
+            assert!(matches!(refused, BackendError::Unstorable { what: "a value", .. }), "{refused}");
+        }
+        assert_eq!(state.get(&1).expect("get"), Some((1.5, 1)));
+        let snapshot = state.snapshot().expect("snapshot");
+        state.restore(&snapshot).expect("restore");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    check(&mut HashMapStateBackend::<u32, f64, u64>::new());
+    check(&mut KvStateBackend::<u32, f64, u64>::open(Arc::new(MemoryStore::new()), b"f/").expect("a state"));
+    check(&mut HouseStateBackend::<u32, f64, u64>::new(house.maps(), "floats").expect("a map"));
+}
+
+#[test]
 fn values_in_a_house_are_values_of_its_own() {
     let directory = tempfile::tempdir().expect("a directory");
     let house = Statehouse::open(directory.path().join("house")).expect("a house");

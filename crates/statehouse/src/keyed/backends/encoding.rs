@@ -1,6 +1,6 @@
 //! Keys and values as bytes: bytes and text are themselves, everything else is JSON.
 //!
-//! Keeps: what was encoded is decoded to the same. Never: guesses; the type of the backend says how its bytes are to be read, and
+//! Keeps: what was encoded can be decoded; what cannot, such as a number that is none, is refused before it is stored. Never: guesses; the type of the backend says how its bytes are to be read, and
 //! [`Encoding`] is stored with them.
 
 use std::any::{Any, TypeId};
@@ -61,7 +61,7 @@ impl Encodings {
 }
 
 /// A key as bytes: 1 to 1,024 of them.
-pub(super) fn encode_key<K: Serialize + 'static>(key: &K) -> Result<Vec<u8>, BackendError> {
+pub(super) fn encode_key<K: Serialize + DeserializeOwned + 'static>(key: &K) -> Result<Vec<u8>, BackendError> {
     let bytes = encode("a key", key)?;
     names::check_key(&bytes)?;
     Ok(bytes)
@@ -71,7 +71,7 @@ pub(super) fn decode_key<K: DeserializeOwned + 'static>(bytes: &[u8]) -> Result<
     decode("a key", bytes)
 }
 
-pub(super) fn encode_value<V: Serialize + 'static>(value: &V) -> Result<Vec<u8>, BackendError> {
+pub(super) fn encode_value<V: Serialize + DeserializeOwned + 'static>(value: &V) -> Result<Vec<u8>, BackendError> {
     let bytes = encode("a value", value)?;
     match u32::try_from(bytes.len()) {
         Ok(_) => Ok(bytes),
@@ -83,13 +83,19 @@ pub(super) fn decode_value<V: DeserializeOwned + 'static>(bytes: &[u8]) -> Resul
     decode("a value", bytes)
 }
 
-fn encode<T: Serialize + 'static>(what: &'static str, plain: &T) -> Result<Vec<u8>, BackendError> {
+fn encode<T: Serialize + DeserializeOwned + 'static>(what: &'static str, plain: &T) -> Result<Vec<u8>, BackendError> {
     let any: &dyn Any = plain;
     let bytes = any.downcast_ref::<Vec<u8>>().map(Vec::as_slice);
     let bytes = bytes.or_else(|| any.downcast_ref::<Box<[u8]>>().map(|bytes| &**bytes));
     match bytes.or_else(|| any.downcast_ref::<String>().map(|text| text.as_bytes())) {
         Some(bytes) => Ok(bytes.to_vec()),
-        None => serde_json::to_vec(plain).map_err(|error| unstorable(what, error)),
+        None => {
+            let json = serde_json::to_vec(plain).map_err(|error| unstorable(what, error))?;
+            // JSON has no infinity, and serde_json writes null: nobody could read the state any more.
+            serde_json::from_slice::<T>(&json)
+                .map_err(|error| unstorable(what, format!("its JSON cannot be read back: {error}")))?;
+            Ok(json)
+        }
     }
 }
 
@@ -161,6 +167,11 @@ mod tests {
     #[test]
     fn what_has_no_json_or_is_something_else_is_refused() {
         assert!(encode("it", &BTreeMap::from([(vec![1], 1)])).is_err());
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let refused = encode_value(&(1, value)).expect_err("JSON has no such number").to_string();
+            assert!(refused.starts_with("a value cannot be stored or read: its JSON cannot be read back"), "{refused}");
+        }
+        check((1, -0.0), b"[1,-0.0]");
         assert!(decode::<String>("it", &[0xff]).is_err());
         assert!(decode::<u64>("it", b"-1").is_err());
         assert!(from_library_value(Encoding::Bytes, Value::Integer(1)).is_err());

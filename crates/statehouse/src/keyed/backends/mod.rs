@@ -39,7 +39,7 @@ pub trait StateKey: Hash + Eq + Clone + Send + Serialize + DeserializeOwned + 's
 impl<K: Hash + Eq + Clone + Send + Serialize + DeserializeOwned + 'static> StateKey for K {}
 
 /// A value that a backend can store. A repeated put is recognised by its JSON, so equal values must have equal JSON: a `BTreeMap`
-/// has, a `HashMap` has not.
+/// has, a `HashMap` has not. One whose JSON cannot be read back is refused: a float that is infinite, or not a number.
 pub trait StateValue: Send + Serialize + DeserializeOwned + 'static {}
 
 impl<V: Send + Serialize + DeserializeOwned + 'static> StateValue for V {}
