@@ -16,4 +16,4 @@ mod windows;
 pub use node::StatefulNode;
 pub use output_id::{OutputId, nth_output_id, output_id};
 pub use watermarks::{Arrival, Watermarks};
-pub use windows::{InvalidWindows, Window, Windows};
+pub use windows::{CLOSED_WINDOWS_MAX, InvalidWindows, TooManyWindows, Window, Windows};

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 pub struct Window {
     /// The first event time in it.
     pub start: i64,
-    /// The first event time behind it.
+    /// The first event time after it.
     pub end: i64,
 }
 
@@ -83,8 +83,22 @@ pub struct InvalidWindows {
     pub slide: i64,
 }
 
+/// The most windows that [`Windows::closed_between`] gives.
+pub const CLOSED_WINDOWS_MAX: u128 = 10_000;
+
+/// A watermark has closed more windows at once than anybody should look through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{count} closed windows exceed closed_windows_max = {CLOSED_WINDOWS_MAX}: look for state before the first open window instead"
+)]
+#[non_exhaustive]
+pub struct TooManyWindows {
+    /// How many it has closed.
+    pub count: u128,
+}
+
 impl Windows {
-    /// Windows of this size, one behind the other: every event is in one.
+    /// Windows of this size, one after the other: every event is in one.
     pub fn tumbling(size: i64) -> Result<Self, InvalidWindows> {
         Self::sliding(size, size)
     }
@@ -96,21 +110,31 @@ impl Windows {
 
     /// The windows that an event of this time is in, by start.
     pub fn of(&self, time: i64) -> impl Iterator<Item = Window> + use<> {
-        self.numbered(self.first_ending_behind(time)..=i128::from(time.div_euclid(self.slide)))
+        self.numbered(self.first_ending_after(time)..=i128::from(time.div_euclid(self.slide)))
     }
 
-    /// The windows that a watermark closes when it rises from `before` to `now`, by start. They may be empty: for windows that
-    /// hold something, look for state before [`first_open`](Self::first_open).
+    /// The windows that a watermark closes when it rises from `before` to `now`, by start, whether they hold something or not; at
+    /// most [`CLOSED_WINDOWS_MAX`]. There are more from the beginning of time on, and up to its end, where the watermark is when all
+    /// inputs are finished: whoever has to expect that looks for state before [`first_open`](Self::first_open) instead.
     ///
     /// ```
     /// use statehouse::stream::Windows;
     /// let minutes = Windows::tumbling(60)?;
-    /// assert_eq!(minutes.closed_between(59, 185).map(|window| window.start).collect::<Vec<_>>(), [0, 60, 120]);
-    /// assert_eq!(minutes.closed_between(185, 239).count(), 0);
-    /// # Ok::<(), statehouse::stream::InvalidWindows>(())
+    /// assert_eq!(minutes.closed_between(59, 185)?.map(|window| window.start).collect::<Vec<_>>(), [0, 60, 120]);
+    /// assert_eq!(minutes.closed_between(185, 239)?.count(), 0);
+    /// assert!(minutes.closed_between(185, i64::MAX).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn closed_between(&self, before: i64, now: i64) -> impl Iterator<Item = Window> + use<> {
-        self.numbered(self.first_ending_behind(before)..=self.first_ending_behind(now) - 1)
+    pub fn closed_between(
+        &self,
+        before: i64,
+        now: i64,
+    ) -> Result<impl Iterator<Item = Window> + use<>, TooManyWindows> {
+        let (first, open) = (self.first_ending_after(before), self.first_ending_after(now));
+        match u128::try_from(open - first) {
+            Ok(count) if count > CLOSED_WINDOWS_MAX => Err(TooManyWindows { count }),
+            _ => Ok(self.numbered(first..=open - 1)),
+        }
     }
 
     /// The first window that a watermark leaves open. All keys of state that are below its [`key`](Window::key) belong to closed
@@ -124,7 +148,7 @@ impl Windows {
     /// # Ok::<(), statehouse::stream::InvalidWindows>(())
     /// ```
     pub fn first_open(&self, watermark: i64) -> Window {
-        self.at(self.first_ending_behind(watermark))
+        self.at(self.first_ending_after(watermark))
     }
 
     /// The window of a key of state and the rest of the key; none if it does not begin with the [`key`](Window::key) of one of
@@ -136,8 +160,8 @@ impl Windows {
         is_aligned.then(|| (self.at(i128::from(start.div_euclid(self.slide))), rest))
     }
 
-    /// The number of the first window whose end is behind a time.
-    fn first_ending_behind(&self, time: i64) -> i128 {
+    /// The number of the first window whose end is after a time.
+    fn first_ending_after(&self, time: i64) -> i128 {
         (i128::from(time) - i128::from(self.size)).div_euclid(i128::from(self.slide)) + 1
     }
 
@@ -180,7 +204,11 @@ mod tests {
                 assert!(windows.of(time).all(|window| window.contains(time)));
                 for now in -40..40 {
                     let expected = naive(size, slide, |_, end| time < end && end <= now);
-                    assert_eq!(starts(windows.closed_between(time, now)), expected, "{size} {slide} {time} {now}");
+                    assert_eq!(
+                        starts(windows.closed_between(time, now).expect("few")),
+                        expected,
+                        "{size} {slide} {time} {now}"
+                    );
                 }
                 let open = naive(size, slide, |_, end| end > time);
                 assert_eq!(windows.first_open(time).start, open[0], "{size} {slide} {time}");
@@ -211,6 +239,14 @@ mod tests {
             let _ = windows.first_open(time);
         }
         assert_eq!(windows.first_open(i64::MAX).end, i64::MAX);
+        for (before, now) in [(i64::MIN, 0), (0, i64::MAX), (i64::MIN, i64::MAX)] {
+            let refused = windows.closed_between(before, now).map(Iterator::count).expect_err("too many");
+            assert!(refused.to_string().contains("exceed closed_windows_max = 10000"), "{refused}");
+        }
+        assert_eq!(windows.closed_between(i64::MAX, i64::MIN).map(Iterator::count), Ok(0));
+        assert_eq!(windows.closed_between(i64::MAX - 4, i64::MAX).map(Iterator::count), Ok(1));
+        assert_eq!(windows.closed_between(0, 4 * 10_000).map(Iterator::count), Ok(10_000));
+        assert!(windows.closed_between(0, 4 * 10_001).is_err());
     }
 
     #[test]
