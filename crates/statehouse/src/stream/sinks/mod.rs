@@ -2,7 +2,7 @@
 //!
 //! - [`Sink`]: takes a batch under its id; [`OverwriteSink`] is one over anything that overwrites by id.
 //! - [`FileSink`]: a file for each batch.
-//! - [`TableSink`]: rows, stored together with the id of their batch; [`GroupTable`] keeps them in cells.
+//! - [`TableSink`]: rows, stored together with the id of their batch; [`GroupTable`] keeps them in a map.
 //!
 //! Keeps: a batch counts once, however often it is written, whatever was killed in between. Never: decides what a batch is; it is
 //! deterministic and its id is part of the commit that it follows from, or the same id would name two batches.
