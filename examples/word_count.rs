@@ -2,13 +2,15 @@
 //!
 //! Sentences come in two partitions, out of order. Words are counted by minutes of event time; a minute that is over becomes a file.
 //! Counts, input positions and the watermark are in one commit, so whoever takes over replays what was not committed, and nothing
-//! else. The file of a minute is written before its counts are removed: after a crash in between, it is written again, the same.
+//! else. The file of a minute is written before its counts are removed: after a crash in between, it is written again, the same. The
+//! crash is one: another process aborts in the middle of its work.
 //!
 //! Run with `cargo run --example word_count -p statehouse`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
+use std::process::Command;
 
 use statehouse::Statehouse;
 use statehouse::keyed::{KeysRange, Merge, OwnedPartition};
@@ -33,11 +35,14 @@ const MINUTE: i64 = 60;
 const LATENESS: i64 = 30;
 /// Sentences in a commit.
 const BATCH: usize = 2;
+/// Counts that are read at once, or removed in one commit. Small, so that this example needs several; 1,000 are allowed.
+const PAGE: usize = 4;
 
 /// Keys of the state: counts are below a window's key.
 const COUNTS: &[u8] = b"count/";
 const HIGHEST: &[u8] = b"highest";
 const LATE: &[u8] = b"late";
+const WRITTEN: &[u8] = b"written";
 
 /// The owner of a partition, which reads the partition of the source with the same number.
 struct Counter {
@@ -96,43 +101,76 @@ impl Counter {
         while let Some((key, _)) = self.partition.scan(&closed)?.keys.first() {
             let (window, _) = self.windows.of_key(&key[COUNTS.len()..]).expect("the key of a count");
             let begin = [COUNTS, &window.key()].concat();
-            let counts = self.partition.scan(&KeysRange::with_prefix(&begin).limit(1_000))?.keys;
-            let mut lines = String::new();
-            for (key, count) in &counts {
-                let word = String::from_utf8_lossy(&key[begin.len()..]);
-                lines += &format!("{word} {}\n", count.value.as_integer().expect("a sum"));
+            let counts = self.all_counts(&begin)?;
+            // Its counts are removed in several commits: after a crash between them, the rest is no batch.
+            if self.number(WRITTEN)? < Some(window.start) {
+                let line = |(key, count): &(Vec<u8>, i64)| {
+                    format!("{} {count}\n", String::from_utf8_lossy(&key[begin.len()..]))
+                };
+                let lines: String = counts.iter().map(line).collect();
+                self.sink.write(&format!("{}.{:04}", self.input, window.start), lines.as_bytes())?;
             }
-            self.sink.write(&format!("{}.{:04}", self.input, window.start), lines.as_bytes())?;
-            counts.iter().fold(self.partition.commit(), |commit, (key, _)| commit.remove(key)).run()?;
+            for page in counts.chunks(PAGE) {
+                let commit = self.partition.commit().merge(WRITTEN, Merge::Max, window.start);
+                page.iter().fold(commit, |commit, (key, _)| commit.remove(key)).run()?;
+            }
         }
         Ok(())
     }
 
-    /// Counts and emits up to the end of the source.
-    fn work_to_the_end(mut self) -> Result<(), Box<dyn Error>> {
+    /// All counts of a window, however many there are: a part of them would be another batch.
+    fn all_counts(&self, begin: &[u8]) -> Result<Vec<(Vec<u8>, i64)>, Box<dyn Error>> {
+        let (mut counts, mut range) = (Vec::new(), KeysRange::with_prefix(begin).limit(PAGE));
+        loop {
+            let page = self.partition.scan(&range)?;
+            let found = page.keys.into_iter().map(|(key, count)| (key, count.value.as_integer().expect("a sum")));
+            counts.extend(found);
+            match page.next_after {
+                Some(last) => range = range.after(&last),
+                None => return Ok(counts),
+            }
+        }
+    }
+
+    /// The number that a key of the state holds.
+    fn number(&self, key: &[u8]) -> Result<Option<i64>, statehouse::Error> {
+        Ok(self.partition.get(key)?.and_then(|found| found.value.as_integer()))
+    }
+
+    /// Counts and emits up to the end of the source. Returns how many sentences were late.
+    fn work_to_the_end(mut self) -> Result<i64, Box<dyn Error>> {
         while self.count()? {
             self.emit_closed()?;
         }
         self.watermarks.finish(&self.input);
         self.emit_closed()?;
-        let late = self.partition.get(LATE)?.and_then(|found| found.value.as_integer()).unwrap_or(0);
-        println!("partition {}: {late} late", self.partition.number());
-        Ok(())
+        Ok(self.number(LATE)?.unwrap_or(0))
     }
 }
 
+/// What the process does that crashes: two commits, and then it is gone.
+fn crash(store: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    let house = Statehouse::open(store)?;
+    let mut ann = Counter::take_over(&house, 0, "ann", out)?;
+    ann.count()?;
+    ann.count()?;
+    std::process::abort();
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
+    if let [_, store, out] = std::env::args().collect::<Vec<_>>().as_slice() {
+        return crash(Path::new(store), Path::new(out));
+    }
     let path = std::env::temp_dir().join(format!("statehouse-example-word-count-{}", std::process::id()));
     let (store, out) = (path.join("house"), path.join("out"));
 
-    // Partition 0: its worker crashes behind the second commit, without closing anything.
+    // Partition 0: its worker crashes after the second commit, without closing anything.
+    let crashed = Command::new(std::env::current_exe()?).args([&store, &out]).status()?;
+    assert!(!crashed.success(), "it aborts");
     let house = Statehouse::open(&store)?;
-    let mut crashed = Counter::take_over(&house, 0, "ann", &out)?;
-    crashed.count()?;
-    crashed.count()?;
-    drop((crashed, house));
-    let house = Statehouse::open(&store)?;
-    Counter::take_over(&house, 0, "bob", &out)?.work_to_the_end()?;
+    let bob = Counter::take_over(&house, 0, "bob", &out)?;
+    assert_eq!(bob.position, 4, "two commits are there");
+    assert_eq!(bob.work_to_the_end()?, 1, "one sentence was late");
 
     // Partition 1: another takes over while the first goes on.
     let mut first = Counter::take_over(&house, 1, "ann", &out)?;
@@ -141,7 +179,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let refused = first.count().expect_err("it was replaced");
     println!("ann is refused: {refused}");
     assert!(refused.downcast_ref::<statehouse::Error>().is_some_and(|refused| refused.code() == "SH-4002"));
-    second.work_to_the_end()?;
+    assert_eq!(second.work_to_the_end()?, 0, "nothing was late");
 
     let mut counts: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
     for file in FileSink::open(&out)?.ids()? {
