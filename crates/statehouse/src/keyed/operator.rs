@@ -231,7 +231,7 @@ impl OwnedPartition {
     }
 
     /// Looks up the number of the next commit. Needed after a commit that was
-    /// [answered later](PartitionCommit::run_later) failed: those behind it are refused.
+    /// [answered later](PartitionCommit::run_later) failed: those after it are refused.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.next = self.summary()?.map_or(0, |summary| summary.last_number) + 1;
         Ok(())
