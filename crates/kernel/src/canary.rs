@@ -26,6 +26,17 @@ pub(crate) fn fences_are_skipped() -> bool {
     SKIP_FENCES.load(Ordering::Relaxed)
 }
 
+static SKIP_VERSIONS: AtomicBool = AtomicBool::new(false);
+
+/// From now on puts and deletions of keys are applied whatever version the key has.
+pub fn skip_versions(skip: bool) {
+    SKIP_VERSIONS.store(skip, Ordering::SeqCst);
+}
+
+pub(crate) fn versions_are_skipped() -> bool {
+    SKIP_VERSIONS.load(Ordering::Relaxed)
+}
+
 static PANIC_AT: OnceLock<String> = OnceLock::new();
 
 /// From now on, applying an operation on a thing of this name panics, and so does a claim by this prefix.

@@ -37,6 +37,8 @@
 mod admission;
 pub mod backup;
 mod branches;
+#[cfg(feature = "canary")]
+pub mod canary;
 mod cells;
 mod changes;
 mod commit;

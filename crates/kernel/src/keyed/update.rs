@@ -118,6 +118,8 @@ impl<'update, 'entry, 'map> OneKey<'update, 'entry, 'map> {
             Some(state @ (KeyState::Deleted(known) | KeyState::Put { version: known, .. })) => Some((state, known)),
             Some(KeyState::Nothing(_)) | None => None,
         };
+        #[cfg(feature = "canary")]
+        let known = known.filter(|_| !crate::canary::versions_are_skipped());
         match known {
             Some((state, known)) if version == known => Ok(Ok(match state == after {
                 true => UpdateOutcome::Duplicate,

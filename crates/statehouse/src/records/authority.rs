@@ -44,6 +44,10 @@ impl Authority {
     /// Refuses at once what the store would refuse: the group has another owner, or none. It stays so: attempts only rise. A
     /// numbered request may have been executed before that, so the store answers it.
     pub(crate) fn check(&self, scope: &Scope) -> Result<(), Error> {
+        #[cfg(feature = "canary")]
+        if crate::canary::early_checks_are_skipped() {
+            return Ok(());
+        }
         let numbered = scope.session.as_ref().is_some_and(|session| session.request().is_some());
         if numbered { Ok(()) } else { self.check_owner(scope) }
     }
@@ -56,6 +60,10 @@ impl Authority {
 
     /// Refuses if the group has another owner in a view, or none.
     pub(crate) fn check_owner_in(&self, view: &dyn View, catalogue: &Catalogue, ids: &ScopeIds) -> Result<(), Error> {
+        #[cfg(feature = "canary")]
+        if crate::canary::owner_checks_are_skipped() {
+            return Ok(());
+        }
         let Some((group, given)) = &self.owner else {
             return Ok(());
         };
