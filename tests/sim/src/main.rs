@@ -9,6 +9,7 @@ mod directories;
 mod edge;
 mod entry_log;
 mod exactly_once;
+mod fences;
 mod flips;
 mod fuzz;
 mod hostile;

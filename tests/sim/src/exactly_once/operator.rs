@@ -1,7 +1,8 @@
 //! An operator: a process that owns a partition, counts, and writes closed windows to files, until it is killed or refused.
 //!
-//! What it says are lines: `O PLACE` when it owns the partition, `A PLACE` after a commit, `B PLACE` between the two of a mode, `G PLACE` before the last events,
-//! then `done`, `refused CODE` or `wrong ...`.
+//! What it says are lines: `O PLACE` when it owns the partition, `A PLACE` after a commit, `B PLACE` between the two of a mode,
+//! `C CODE` when somebody else has committed under its number, `G PLACE` before the last events, then `done`, `refused CODE` or
+//! `wrong ...`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::process::ExitCode;
@@ -17,10 +18,11 @@ use testkit::http::block_on;
 use testkit::random::Random;
 use wire::keyed::operators::{AcquirePartition, CommitPartition};
 use wire::keyed::updates::KeyUpdate;
-use wire::keyed::{CommitMap, ReadPositions, ScanKeys};
+use wire::keyed::{ReadPositions, ScanKeys};
 use wire::values::DurationText;
 
 use super::events::{DOUBLE_PLACES_MAX, INPUTS, LATENESS, Source};
+use super::latest::Latest;
 use super::mode::{MAP, Mode};
 use super::reference::file_of;
 use super::server::{Follower, is_passing};
@@ -29,13 +31,15 @@ use super::server::{Follower, is_passing};
 const LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A window has fewer keys.
 const WINDOW_KEYS_MAX: u64 = 1_000;
+/// Where an owner says how far it is.
+pub(super) const PLACE_CELL: &str = "place";
 
 /// Why an operator ends before its source does.
 enum Stop {
     /// Its partition has another owner.
     Refused(String),
-    /// It has to look how far the partition is.
-    Reload,
+    /// Somebody else has committed: it has to look how far the partition is. No owner should meet that.
+    Collided,
     Wrong(String),
 }
 
@@ -52,51 +56,47 @@ pub(crate) fn child(arguments: &Arguments) -> ExitCode {
     let (mode, name) = (Mode::of_word(text("mode")), text("name"));
     let follower = Follower::new(text("address-file").as_ref());
     let mut random = Random::new(arguments.number("seed", 1));
-    let ended = loop {
-        let sink = FileSink::open(text("sink")).expect("a folder");
-        let owner = Owner { follower: follower.clone(), mode, partition: source.partition, owned: None };
-        let mut random = Random::new(random.next());
-        let lossy = Random::new(random.next());
-        match block_on(Operator::take_over(owner, source, name, sink, lossy)) {
-            Ok(operator) => match block_on(operator.work(&mut random)) {
-                Err(Stop::Reload) => {}
-                other => break other,
-            },
-            Err(stop) => break Err(stop),
+    let ended = block_on(async {
+        let owner = Owner::acquire(follower, mode, source.partition, name).await?;
+        loop {
+            let sink = FileSink::open(text("sink")).expect("a folder");
+            let mut random = Random::new(random.next());
+            let lossy = Random::new(random.next());
+            match Operator::take_over(owner.clone(), source, sink, lossy).await?.work(&mut random).await {
+                Err(Stop::Collided) => {}
+                other => return other,
+            }
         }
-    };
+    });
     match ended {
         Ok(()) => println!("done"),
         Err(Stop::Refused(code)) => println!("refused {code}"),
-        Err(Stop::Reload) => unreachable!("it was tried again"),
+        Err(Stop::Collided) => unreachable!("it looks again"),
         Err(Stop::Wrong(wrong)) => println!("wrong: {wrong}"),
     }
     ExitCode::SUCCESS
 }
 
-/// The right to write in a partition, whichever it is.
+/// The right to write in a partition.
+#[derive(Clone)]
 struct Owner {
     follower: Follower,
     mode: Mode,
-    partition: u32,
-    owned: Option<OwnedPartition>,
+    owned: OwnedPartition,
 }
 
 impl Owner {
     /// Takes the partition from whoever has it.
-    async fn acquire(&mut self, name: &str) -> Result<(), Error> {
-        if self.mode == Mode::Unfenced {
-            return Ok(());
-        }
+    async fn acquire(follower: Follower, mode: Mode, partition: u32, name: &str) -> Result<Self, Error> {
         let acquire = AcquirePartition { lease: Some(DurationText(LEASE)), ..AcquirePartition::by(name) };
-        let partition = self.follower.client.forced().partition(MAP, self.partition);
-        self.owned = Some(self.follower.until_answered(async || partition.acquire(&acquire).await).await?);
-        Ok(())
+        let partition = follower.client.forced().partition(MAP, partition);
+        let owned = follower.until_answered(async || partition.acquire(&acquire).await).await?;
+        Ok(Self { follower, mode, owned })
     }
 
-    /// The group of the partition, for reading: its map is the partition.
-    fn group(&self) -> Client {
-        self.follower.client.group(self.mode.group(self.partition))
+    /// The group of the partition: its map is the partition.
+    fn group(&self) -> &Client {
+        self.owned.owned_group()
     }
 
     async fn next_number(&self) -> Result<u64, Error> {
@@ -104,14 +104,19 @@ impl Owner {
         Ok(summary.map_or(0, |map| map.last_number) + 1)
     }
 
-    async fn send(&self, commit: &CommitPartition) -> Result<(), Error> {
-        match &self.owned {
-            Some(owned) => owned.commit(commit).await.map(drop),
-            None => {
-                let CommitPartition { number, updates, positions, seal, .. } = commit.clone();
-                self.group().maps().commit(MAP, &CommitMap { number, updates, positions, seal }).await.map(drop)
-            }
-        }
+    /// Says beside the keys how far it is. Nothing but the fence keeps an owner that was replaced from setting that back.
+    async fn tell_place(&self, place: u64) -> Result<(), Stop> {
+        let place = i64::try_from(place).expect("it is small");
+        let told = self.follower.until_answered(async || self.group().cells().set(PLACE_CELL, place).await).await;
+        told.map(drop).map_err(refused)
+    }
+}
+
+/// Why an operator stops after an error that no repetition mends.
+fn refused(error: Error) -> Stop {
+    match error.code() {
+        Some("SH-4002") => Stop::Refused("SH-4002".to_owned()),
+        _ => error.into(),
     }
 }
 
@@ -127,21 +132,15 @@ struct Operator {
     open: BTreeSet<Window>,
     place: u64,
     next: u64,
+    latest: Latest,
     /// Which answers are lost.
     lossy: Random,
 }
 
 impl Operator {
-    /// Owns the partition, and reads how far it is.
-    async fn take_over(
-        mut owner: Owner,
-        source: Source,
-        name: &str,
-        sink: FileSink,
-        lossy: Random,
-    ) -> Result<Self, Stop> {
-        owner.acquire(name).await?;
-        let (group, follower, next) = (owner.group(), owner.follower.clone(), owner.next_number().await?);
+    /// Reads how far the partition is.
+    async fn take_over(owner: Owner, source: Source, sink: FileSink, lossy: Random) -> Result<Self, Stop> {
+        let (group, follower, next) = (owner.group().clone(), owner.follower.clone(), owner.next_number().await?);
         let (mut watermarks, mut open, mut place) = (Watermarks::new(INPUTS, LATENESS), BTreeSet::new(), 0);
         if next > 1 {
             let positions = async || group.maps().positions(MAP, &ReadPositions::default()).await;
@@ -165,8 +164,9 @@ impl Operator {
             }
         }
         let seen = (place.saturating_sub(DOUBLE_PLACES_MAX)..place).map(|place| source.event(place).1.id).collect();
-        let windows = source.windows();
-        Ok(Self { owner, source, sink, windows, watermarks, seen, open, place, next, lossy })
+        owner.tell_place(place).await?;
+        let (windows, latest) = (source.windows(), Latest::default());
+        Ok(Self { owner, source, sink, windows, watermarks, seen, open, place, next, latest, lossy })
     }
 
     /// Counts up to the end of the source, and closes all windows.
@@ -183,11 +183,13 @@ impl Operator {
                 println!("G {}", self.place);
                 self.owner.follower.until_let_through().await;
             }
+            self.send_latest(to, random).await?;
             let commit = self.count(closing, to);
             if commit.updates.is_none() {
                 return Ok(());
             }
             self.commit(commit, to).await?;
+            self.owner.tell_place(to).await?;
             self.place = to;
             println!("A {to}");
         }
@@ -198,7 +200,7 @@ impl Operator {
         let watermark = self.watermarks.watermark().unwrap_or(i64::MIN);
         while let Some(window) = self.open.first().copied().filter(|window| window.is_closed_by(watermark)) {
             self.open.remove(&window);
-            let group = self.owner.group();
+            let group = self.owner.group().clone();
             let prefix = Some(wire::keyed::key::KeyText(format!("c/{}/", hex(window)).into_bytes()));
             // One page, from one view: all counts of the window, or none if another owner has removed them.
             let scan = ScanKeys { prefix, limit: Some(WINDOW_KEYS_MAX), ..ScanKeys::default() };
@@ -210,11 +212,8 @@ impl Operator {
                 commit = commit.update(KeyUpdate::remove(key.key.0.clone()));
             }
             if !keys.is_empty() {
-                match self.sink.write(&file_of(window.start), lines.as_bytes()) {
-                    // Two that write at once may find different counts: the comparison at the end sees that.
-                    Err(error) if self.owner.mode != Mode::Unfenced => return Err(Stop::Wrong(error.to_string())),
-                    _ => {}
-                }
+                let written = self.sink.write(&file_of(window.start), lines.as_bytes());
+                written.map_err(|error| Stop::Wrong(error.to_string()))?;
             }
         }
         Ok(commit)
@@ -280,48 +279,67 @@ impl Operator {
 
     /// Sends a commit until it is answered: the same one, under the same number, unless the mode leaves that out.
     async fn send_until_answered(&mut self, mut commit: CommitPartition) -> Result<(), Stop> {
-        let mode = self.owner.mode;
+        let takes_next = self.owner.mode == Mode::FreshNumbers;
         loop {
-            let error = match self.send_once(&commit).await {
-                Ok(()) => {
+            let error = match lose(&mut self.lossy, self.owner.mode, self.owner.owned.commit(&commit)).await {
+                Ok(_) => {
                     self.next = commit.number + 1;
                     return Ok(());
                 }
                 Err(error) => error,
             };
-            let takes_next = match error.code() {
-                Some("SH-4002") => return Err(Stop::Refused("SH-4002".to_owned())),
-                Some("SH-8005" | "SH-8006") => matches!(mode, Mode::Unfenced | Mode::FreshNumbers),
-                Some("SH-8007") if mode == Mode::Unfenced => return Err(Stop::Reload),
+            match error.code() {
+                Some("SH-8005" | "SH-8006") if takes_next => commit.number = self.owner.next_number().await?,
+                Some(code @ ("SH-8005" | "SH-8006" | "SH-8007")) => {
+                    println!("C {code}");
+                    return Err(Stop::Collided);
+                }
                 _ if is_passing(&error) => {
                     self.owner.follower.look_again().await;
-                    if mode == Mode::FreshNumbers && error.outcome() == Outcome::Unknown {
+                    if takes_next && error.outcome() == Outcome::Unknown {
                         commit.number = self.owner.next_number().await?;
                     }
-                    continue;
                 }
-                _ => false,
-            };
-            if !takes_next {
-                return Err(error.into());
+                _ => return Err(refused(error)),
             }
-            commit.number = self.owner.next_number().await?;
         }
     }
 
-    /// Sends a commit. Some answers are lost, and some connections close before there is one.
-    async fn send_once(&mut self, commit: &CommitPartition) -> Result<(), Error> {
-        let sent = self.owner.send(commit);
-        if !self.lossy.one_in(self.owner.mode.answers_per_lost()) {
-            return sent.await;
+    /// Sends the latest events up to a place, two parts at the same time, until both are answered.
+    async fn send_latest(&mut self, to: u64, random: &mut Random) -> Result<(), Stop> {
+        let events = (self.place..to).map(|place| self.source.event(place).1);
+        let [first, second] = self.latest.updates(events, random);
+        let (mut lossy, mut lossy_too) = (Random::new(self.lossy.next()), Random::new(self.lossy.next()));
+        let (first, second) =
+            tokio::join!(self.owner.update(first, &mut lossy), self.owner.update(second, &mut lossy_too));
+        first.and(second)
+    }
+}
+
+impl Owner {
+    /// Sends updates without a number until they are answered.
+    async fn update(&self, updates: Vec<KeyUpdate>, lossy: &mut Random) -> Result<(), Stop> {
+        while !updates.is_empty() {
+            match lose(lossy, self.mode, self.group().maps().update(MAP, updates.clone())).await {
+                Ok(_) => break,
+                Err(error) if is_passing(&error) => self.follower.look_again().await,
+                Err(error) => return Err(refused(error)),
+            }
         }
-        let patience = Duration::from_micros(self.lossy.below(30_000));
-        let answer =
-            if self.lossy.one_in(2) { tokio::time::timeout(patience, sent).await.ok() } else { Some(sent.await) };
-        match answer {
-            Some(Err(error)) => Err(error),
-            _ => Err(Error::NoAnswer { server: String::new(), cause: "it was lost".into(), outcome: Outcome::Unknown }),
-        }
+        Ok(())
+    }
+}
+
+/// Sends something. Some answers are lost, and some connections close before there is one.
+async fn lose<T>(lossy: &mut Random, mode: Mode, sent: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    if !lossy.one_in(mode.answers_per_lost()) {
+        return sent.await;
+    }
+    let patience = Duration::from_micros(lossy.below(30_000));
+    let answer = if lossy.one_in(2) { tokio::time::timeout(patience, sent).await.ok() } else { Some(sent.await) };
+    match answer {
+        Some(Err(error)) => Err(error),
+        _ => Err(Error::NoAnswer { server: String::new(), cause: "it was lost".into(), outcome: Outcome::Unknown }),
     }
 }
 

@@ -24,6 +24,8 @@ impl Expected {
         }
         for place in 0..source.places {
             let (input, event) = source.event(place);
+            let latest = keys.entry(format!("e/{}", event.word)).or_insert(event.time);
+            *latest = event.time.max(*latest);
             let is_late = highest[0].min(highest[1]).is_some_and(|highest: i64| event.time < highest - LATENESS);
             let fate = if !seen.insert(event.id) {
                 "doubled"

@@ -47,6 +47,8 @@ pub(super) struct Done {
     pub(super) refused: u64,
     /// Kills between the two commits of a mode that has two.
     pub(super) between: u64,
+    /// Commits under a number that somebody else had taken. No owner may meet one.
+    pub(super) collisions: u64,
 }
 
 /// The operator of a partition.
@@ -89,7 +91,7 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn start(mode: Mode, size: Size, seed: u64) -> Result<Self, String> {
         let directory = fast_directory().map_err(|error| error.to_string())?;
-        let served = Served::start(directory.path())?;
+        let served = Served::start(directory.path(), mode.planted())?;
         let random = Random::new(seed ^ 0x5eed);
         let (members, zombies) = (Vec::new(), Vec::new());
         let mut scene =
@@ -167,6 +169,8 @@ impl Scene {
         })?;
         let refused = self.zombies.iter().filter(|zombie| zombie.stdout().ends_with("refused SH-4002\n"));
         self.done.refused = refused.count() as u64;
+        let processes = self.members.iter().map(|member| &member.process).chain(&self.zombies);
+        self.done.collisions += processes.map(|process| collisions_in(&process.stdout())).sum::<u64>();
         Ok(())
     }
 
@@ -197,6 +201,7 @@ impl Scene {
         if matches!(blow, Blow::Kill) {
             let ended = process.kill();
             self.done.kills += 1;
+            self.done.collisions += collisions_in(&ended.stdout);
             self.done.between += u64::from(ended.stdout.lines().last().is_some_and(|line| line.starts_with('B')));
             let before = place_in(&ended.stdout).max(before);
             let process = self.operator(source)?;
@@ -263,6 +268,11 @@ impl Scene {
 /// How far an operator is, by what it said.
 fn place_in(said: &str) -> u64 {
     said.lines().rev().find_map(|line| line.strip_prefix(['A', 'G', 'O'])?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// How often an operator found that somebody else had committed.
+fn collisions_in(said: &str) -> u64 {
+    said.lines().filter(|line| line.starts_with("C ")).count() as u64
 }
 
 /// Whether an operator said its last word.

@@ -13,14 +13,23 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 /// The server's side of the parent.
 pub(super) struct Served {
     launch: Launch,
+    /// Whether it is this program with a planted bug, which does not stop when it is asked to.
+    is_planted: bool,
     address_file: PathBuf,
     process: Option<ServerProcess>,
 }
 
 impl Served {
-    pub(super) fn start(directory: &Path) -> Result<Self, String> {
-        let launch = Launch::serve(binary(), directory.join("house"));
-        let mut served = Self { launch, address_file: directory.join("address"), process: None };
+    /// With the planted bugs, or none.
+    pub(super) fn start(directory: &Path, planted: &[&str]) -> Result<Self, String> {
+        let (house, is_planted) = (directory.join("house"), !planted.is_empty());
+        let launch = if is_planted {
+            let this = std::env::current_exe().map_err(|error| error.to_string())?;
+            Launch::program(this).arguments(["serve-machine", "--data"]).argument(house).arguments(planted)
+        } else {
+            Launch::serve(binary(), house)
+        };
+        let mut served = Self { launch, is_planted, address_file: directory.join("address"), process: None };
         served.start_again()?;
         Ok(served)
     }
@@ -54,7 +63,11 @@ impl Served {
 
     /// Asks it to stop, which must go well.
     pub(super) fn stop(mut self) -> Result<(), String> {
-        let ended = self.process.take().expect("it runs").terminate(Duration::from_secs(60));
+        let process = self.process.take().expect("it runs");
+        if self.is_planted {
+            return Ok(());
+        }
+        let ended = process.terminate(Duration::from_secs(60));
         if ended.status.success() { Ok(()) } else { Err(format!("the server stopped badly: {}", ended.stderr)) }
     }
 }

@@ -9,14 +9,16 @@ use testkit::arguments::Arguments;
 
 use super::tally_machine::TallyMachine;
 
-/// `sim serve-machine --data DIR [--checkpoints DIR] [--panic-at NAME] [--miss-reuse]`: serves on a free port until it is killed, with the
-/// requested planted bugs.
+/// `sim serve-machine --data DIR [--checkpoints DIR] [--panic-at NAME] [--miss-reuse] [--skip-fences] [--skip-versions]`: serves on a
+/// free port until it is killed, with the requested planted bugs.
 pub(crate) fn serve(arguments: &Arguments) -> ExitCode {
     let data = arguments.text("data").expect("--data DIR");
     if let Some(name) = arguments.text("panic-at") {
         kernel::canary::panic_at(name);
     }
     session::canary::miss_reuse(arguments.flag("miss-reuse"));
+    crate::fences::skip(arguments.flag("skip-fences"));
+    kernel::canary::skip_versions(arguments.flag("skip-versions"));
     let house = match Options::default().machine(TallyMachine).open(data) {
         Ok(house) => house,
         Err(error) => {
