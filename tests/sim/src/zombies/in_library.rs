@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use statehouse::keyed::{MapUpdates, Merge, OwnedPartition, Partition, Policy};
+use statehouse::keyed::{Checkpoints, MapUpdates, Merge, OwnedPartition, Partition, Policy, StartedCheckpoint};
 use statehouse::records::{ClaimOptions, Put};
 use statehouse::runs::{AppendOptions, NewEvent};
 use statehouse::{Error, Json, Pending, Statehouse};
+use tempfile::TempDir;
 
-use super::{Before, CELL, Change, PARTITIONS, RECORD, RUN, Tally, owner_record};
+use super::{Before, CELL, Change, PARTITIONS, RECORD, RUN, Tally, Unfenced, checkpoints, owner_record};
 use crate::directories::fast_directory;
 
-const OPERATOR: &str = "counts";
+pub(super) const OPERATOR: &str = "counts";
 /// What the count of the owners is merged into.
 const COUNT: &[u8] = b"count";
 /// What is merged while the partition changes hands.
@@ -22,19 +23,63 @@ const ATTEMPTS_PER_RACE: u64 = 5;
 const COMMITS_PENDING: usize = 32;
 
 /// A kind of write.
-type Write = fn(&Statehouse, &mut OwnedPartition) -> Result<(), Error>;
+type Write = fn(&Scene, &mut OwnedPartition) -> Result<(), Error>;
+
+/// It ends what was begun before the partition has changed hands.
+const END: &str = "the end of a checkpoint";
+
+/// A house, and where its checkpoints lie.
+pub(super) struct Scene {
+    pub(super) house: Statehouse,
+    pub(super) checkpoints: Checkpoints,
+    _directory: TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let directory = fast_directory().expect("a directory");
+        let house = Statehouse::open(directory.path().join("house")).expect("a house");
+        let folder = directory.path().join("checkpoints");
+        let checkpoints = Checkpoints::open(folder.to_str().expect("text")).expect("a folder");
+        Self { house, checkpoints, _directory: directory }
+    }
+
+    /// What a kind of write needs of an owner that was not replaced yet.
+    fn prepare(&self, name: &str, owner: &OwnedPartition) -> Option<StartedCheckpoint> {
+        (name == END).then(|| checkpoints::begin(self, owner).expect("it owns the partition"))
+    }
+
+    /// Does it, and says the code of the refusal.
+    fn write(&self, write: Write, owner: &mut OwnedPartition, begun: Option<StartedCheckpoint>) -> &'static str {
+        let written = begun.map_or_else(|| write(self, owner), checkpoints::end);
+        written.err().map_or("done", |error| error.code())
+    }
+}
+
+/// Each kind once, in a partition of its own.
+pub(super) fn without_fences() -> Unfenced {
+    let (scene, mut unfenced) = (Scene::new(), Unfenced::default());
+    for ((name, write), number) in WRITES.iter().zip(0..) {
+        let mut owner = first_owner(&scene, number);
+        let begun = scene.prepare(name, &owner);
+        replace(&scene.house, &owner, Change::Force).expect("it is forced");
+        unfenced.note(name, name, scene.write(*write, &mut owner, begun));
+    }
+    unfenced
+}
 
 pub(super) fn run(attempts: u64) -> Tally {
-    let directory = fast_directory().expect("a directory");
-    let house = Statehouse::open(directory.path().join("house")).expect("a house");
+    let scene = Scene::new();
+    let house = scene.house.clone();
     let mut tally = Tally { kinds: WRITES.len(), ..Tally::default() };
-    let mut owners: Vec<_> = (0..PARTITIONS).map(|number| first_owner(&house, number)).collect();
+    let mut owners: Vec<_> = (0..PARTITIONS).map(|number| first_owner(&scene, number)).collect();
     for attempt in 0..attempts {
         let place = usize::try_from(attempt % u64::from(PARTITIONS)).expect("it is small");
         let nth = usize::try_from(attempt).expect("it is small");
         let (name, write) = WRITES[nth % WRITES.len()];
         let change = Change::of(attempt / WRITES.len() as u64);
         let what = format!("attempt {attempt}, {name} after a change by {change:?}");
+        let begun = scene.prepare(name, &owners[place]);
         let mut next = match replace(&house, &owners[place], change) {
             Ok(next) => next,
             Err(error) => {
@@ -43,7 +88,7 @@ pub(super) fn run(attempts: u64) -> Tally {
             }
         };
         let before = Before::look(&house, &next);
-        let code = write(&house, &mut owners[place]).err().map_or("done", |error| error.code());
+        let code = scene.write(write, &mut owners[place], begun);
         before.compare(&what, code, &mut tally);
         if let Err(error) = next.commit().merge(COUNT, Merge::Add, 1).run() {
             tally.wrong.push(format!("{what}: the owner was refused: {error}"));
@@ -74,8 +119,8 @@ pub(super) fn run(attempts: u64) -> Tally {
 }
 
 /// Owns a partition, and puts into it what others will try to change.
-fn first_owner(house: &Statehouse, number: u32) -> OwnedPartition {
-    let partition = house.keyed(OPERATOR).partition(number);
+fn first_owner(scene: &Scene, number: u32) -> OwnedPartition {
+    let partition = scene.house.keyed(OPERATOR).partition(number);
     let mut owner = partition.acquire(&ClaimOptions::worker("first")).expect("it is free");
     owner.commit().merge(COUNT, Merge::Add, 1).put(b"put", 1, 1).advance("input", 1).run().expect("a commit");
     let group = owner.owned_group();
@@ -83,6 +128,7 @@ fn first_owner(house: &Statehouse, number: u32) -> OwnedPartition {
     group.cells().set(CELL, 1).expect("a cell");
     group.records().put(RECORD, [("n", 1)], Put::typed("task")).expect("a record");
     group.runs().append(RUN, &event("first")).expect("an event");
+    checkpoints::take_first(scene, &owner).expect("checkpoints");
     owner
 }
 
@@ -155,8 +201,8 @@ const WRITES: &[(&str, Write)] = &[
     ("a commit of puts", |_, owner| owner.commit().put(b"put", 2, 2).delete(b"put", 3).run().map(drop)),
     ("a commit with a seal", |_, owner| owner.commit().seal(9).run().map(drop)),
     ("a commit with a cell", |_, owner| owner.commit().with(|all| all.set_cell(CELL, 2)).run().map(drop)),
-    ("a commit with a message", |house, owner| {
-        let message = house.group("free").commit().init_cell("sent", 1);
+    ("a commit with a message", |scene, owner| {
+        let message = scene.house.group("free").commit().init_cell("sent", 1);
         owner.commit().with(|all| all.send(message)).run().map(drop)
     }),
     ("a commit answered later", |_, owner| {
@@ -181,8 +227,8 @@ const WRITES: &[(&str, Write)] = &[
     ("an event", |_, owner| owner.owned_group().runs().append(RUN, &event("again")).map(drop)),
     ("the end of a run", |_, owner| owner.owned_group().runs().close(RUN).map(drop)),
     ("a deletion of a run", |_, owner| owner.owned_group().runs().delete(RUN).map(drop)),
-    ("a message", |house, owner| {
-        let message = house.group("free").commit().init_cell("sent", 1);
+    ("a message", |scene, owner| {
+        let message = scene.house.group("free").commit().init_cell("sent", 1);
         owner.owned_group().commit().send(message).run().map(drop)
     }),
     ("a transaction", |_, owner| owner.owned_group().transact(|all| all.set(CELL, 2)).map(drop)),
@@ -192,4 +238,9 @@ const WRITES: &[(&str, Write)] = &[
     }),
     ("an extension", |_, owner| owner.owned_group().extend(Some(Duration::from_secs(900)))),
     ("a release", |_, owner| owner.owned_group().release_later().wait().map(drop)),
+    ("the beginning of a checkpoint", |scene, owner| checkpoints::begin(scene, owner).map(drop)),
+    (END, |_, _| unreachable!("it is the end of one that was begun before")),
+    ("a checkpoint", |scene, owner| checkpoints::take(scene, owner)),
+    ("a part of a joint checkpoint", |scene, owner| checkpoints::join(scene, owner)),
+    ("a restore", checkpoints::restore),
 ];

@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::{Value as JsonValue, json};
 use server::Server;
 use statehouse::Statehouse;
+use statehouse::keyed::Checkpoints;
+use tempfile::TempDir;
 use testkit::http::{Client, Request, Response};
+use tokio::runtime::{self, Runtime};
 
-use super::{Before, CELL, Change, PARTITIONS, RECORD, RUN, Tally};
+use super::{Before, CELL, Change, PARTITIONS, RECORD, RUN, Tally, Unfenced};
 use crate::directories::fast_directory;
 
 const OPERATOR: &str = "counts";
+/// It is not numbered. A restore is no write of an owner: it takes the partition over by force, whoever asks for it.
+const CHECKPOINT: &str = "a checkpoint";
 
 /// An owner: its token, and the number of its next commit.
 struct Owner {
@@ -23,19 +28,32 @@ struct Scene {
     client: Client,
     /// A session and its secret.
     session: [String; 2],
+    _runtime: Runtime,
+    _directory: TempDir,
+}
+
+/// Each kind once, in a partition of its own, and those that can be in a session once more in one.
+pub(super) fn without_fences() -> Unfenced {
+    let (scene, mut unfenced) = (Scene::new(), Unfenced::default());
+    let kinds = writes("g", "t", 1).len();
+    for (kind, number) in (0..2 * kinds).zip(0..) {
+        let old = scene.first_owner(number);
+        scene.replace(number, &old.token, Change::Force).expect("it is forced");
+        let (name, request) = writes(&group_of(number), &old.token, old.next).swap_remove(kind % kinds);
+        let in_session = kind >= kinds;
+        if in_session && name == CHECKPOINT {
+            continue;
+        }
+        let request = scene.as_zombie(request, &old.token, in_session, number.into());
+        let what = format!("{name} over HTTP{}", if in_session { " in a session" } else { "" });
+        let code = scene.send(&request).map_or_else(|error| error, |answer| code(&answer));
+        unfenced.note(&what, name, &code);
+    }
+    unfenced
 }
 
 pub(super) fn run(attempts: u64) -> Tally {
-    let directory = fast_directory().expect("a directory");
-    let house = Statehouse::open(directory.path().join("house")).expect("a house");
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    let listener = runtime.block_on(server::listen(([127, 0, 0, 1], 0).into())).expect("a port");
-    let client = Client::to(listener.local_addr().expect("an address"));
-    runtime.spawn(server::serve_all(listener, Server::new(house.clone()), std::future::pending()));
-    let opened = client.call(Request::post("/v1/sessions").body(r#"{"timeout":"1h"}"#)).expect("a session").json();
-    let session = ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned());
-    let scene = Scene { house, client, session };
+    let scene = Scene::new();
     let mut tally = Tally { kinds: writes("g", "t", 1).len(), ..Tally::default() };
     let mut owners: BTreeMap<u32, Owner> = (0..PARTITIONS).map(|number| (number, scene.first_owner(number))).collect();
     for attempt in 0..attempts {
@@ -56,6 +74,29 @@ pub(super) fn run(attempts: u64) -> Tally {
 }
 
 impl Scene {
+    fn new() -> Self {
+        let directory = fast_directory().expect("a directory");
+        let house = Statehouse::open(directory.path().join("house")).expect("a house");
+        let folder = directory.path().join("checkpoints");
+        let checkpoints = Checkpoints::open(folder.to_str().expect("text")).expect("a folder");
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let listener = runtime.block_on(server::listen(([127, 0, 0, 1], 0).into())).expect("a port");
+        let client = Client::to(listener.local_addr().expect("an address"));
+        let served = Server::new(house.clone()).keeping_checkpoints(checkpoints);
+        runtime.spawn(server::serve_all(listener, served, std::future::pending()));
+        let opened = client.call(Request::post("/v1/sessions").body(r#"{"timeout":"1h"}"#)).expect("a session").json();
+        let session = ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned());
+        Self { house, client, session, _runtime: runtime, _directory: directory }
+    }
+
+    /// The request as whoever owned the partition before sends it.
+    fn as_zombie(&self, request: Request, token: &str, in_session: bool, number: u64) -> Request {
+        // What is done to the owner itself has the token in its body.
+        let is_shown = !request.path.starts_with("/v1/groups/") || request.path.ends_with("/txn");
+        let request = if is_shown { request.header("statehouse-owner", token) } else { request };
+        if in_session { self.numbered(request, number) } else { request }
+    }
+
     fn attempt(
         &self,
         attempt: u64,
@@ -69,11 +110,8 @@ impl Scene {
         let kind = usize::try_from(attempt).expect("it is small") % tally.kinds;
         let (name, request) = writes(&group_of(number), &old.token, old.next).swap_remove(kind);
         let before = Before::look(&self.house, &self.house.keyed(OPERATOR).partition(number));
-        // What is done to the owner itself has the token in its body.
-        let is_shown = !request.path.starts_with("/v1/groups/") || request.path.ends_with("/txn");
-        let request = if is_shown { request.header("statehouse-owner", &old.token) } else { request };
-        let in_session = attempt / tally.kinds as u64 % 2 == 1;
-        let request = if in_session { self.numbered(request, attempt) } else { request };
+        let in_session = name != CHECKPOINT && attempt / tally.kinds as u64 % 2 == 1;
+        let request = self.as_zombie(request, &old.token, in_session, attempt);
         let answer = self.send(&request)?;
         let session = if in_session { " in a session" } else { "" };
         let what = format!("attempt {attempt}, {name}{session} after a change by {change:?}");
@@ -209,6 +247,7 @@ fn writes(group: &str, token: &str, next: u64) -> Vec<(&'static str, Request)> {
             "a transaction",
             txn(json!([{ "op": "cell.set", "name": CELL, "value": 2 }, { "op": "map.delete", "name": "other" }])),
         ),
+        (CHECKPOINT, Request::post(format!("/v1/keyed/{group}/checkpoints")).body(r#"{"wait":"30s"}"#)),
         ("an extension", of_owner(group, "extend", json!({ "token": token, "lease": "15m" }))),
         ("a release", of_owner(group, "release", json!({ "token": token }))),
     ]
