@@ -17,9 +17,11 @@ use statehouse::runs::{AppendOptions, NewEvent};
 use statehouse::{Error, Expected, Group, Json, Options, Statehouse, Value};
 use testkit::session_store::Tally;
 
-use super::{Cells, ForAnybody};
+use super::{Cells, ForAnybody, REPLACED};
 use crate::directories::fast_directory;
 use crate::http::{TallyCommand, TallyMachine};
+
+mod checkpoints;
 
 macro_rules! words {
     ($($variant:pat => $word:expr,)+) => {
@@ -74,7 +76,7 @@ words! {
     Op::Map(_, KeyedAct::BeginCheckpoint | KeyedAct::EndCheckpoint(_)) => CHECKPOINT,
 }
 
-/// Only owners of partitions have a handle for it; `keyed-zombies` has some that were replaced.
+/// It is done to a partition: see [`checkpoints`].
 const CHECKPOINT: &str = "checkpoint";
 
 /// What a user's machine does is no operation, but it is fenced as one.
@@ -120,8 +122,10 @@ pub(super) fn try_all() -> Cells {
     let mut cells = Cells::default();
     let mut words: BTreeSet<_> = CASES.iter().map(|case| case.word).collect();
     words.remove(MACHINE);
-    let known: BTreeSet<_> = WORDS.iter().copied().filter(|word| *word != CHECKPOINT).collect();
+    words.insert(CHECKPOINT);
+    let known: BTreeSet<_> = WORDS.iter().copied().collect();
     cells.compare(&|| "cases for every operation".to_owned(), &format!("{words:?}"), &format!("{known:?}"));
+    checkpoints::try_all(&scene.house, &mut cells);
     let mut groups = 0;
     for (place, case) in CASES.iter().enumerate() {
         for thing in ["thing", "inbox.1"] {
@@ -155,7 +159,7 @@ impl Scene {
         let is_open = thing == "inbox.1" && case.for_anybody != ForAnybody::Never;
         let (acting, expected) = match handle {
             Handle::Plain => (group.clone(), if is_open { "done" } else { "SH-4003" }),
-            Handle::Old => (Group::clone(&old), "SH-4002"),
+            Handle::Old => (Group::clone(&old), REPLACED),
             Handle::Right => (Group::clone(&right), "done"),
             Handle::Forced => (group.forced(), "done"),
             Handle::OfAnotherBranch => {
