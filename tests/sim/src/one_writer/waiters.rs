@@ -1,6 +1,7 @@
 //! A thousand that wait for one group get it one after the other, and waiting writes nothing.
 //!
-//! `sim one-writer-waiters --waiters N`. Clients of a server wait for the owner of one group; each gives it up as soon as it has it.
+//! `sim one-writer-waiters --waiters N`. Clients of a server wait for the owner of one group; each writes once
+//! in it and gives it up.
 //! Would see broken: a release that wakes everybody (each of those woken would propose a claim), a wake that is lost (somebody
 //! waits for ever), two owners at once.
 
@@ -20,6 +21,8 @@ use crate::directories::fast_directory;
 
 const GROUP: &str = "agents.1";
 const WAIT: Duration = Duration::from_secs(60);
+/// How long each owns it, besides its write.
+const HELD: Duration = Duration::from_millis(1);
 
 /// What the clients found.
 #[derive(Default)]
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let watched = Client::to(server.address());
     watched.call(Request::put("/v1/guards/agents.").body("{}")).expect("a guard");
     let url = format!("http://{}", server.address());
-    // Each commits once: without a session, everything in the journal is a claim or a release.
+    // Without a session, everything in the journal is a claim, a write or a release.
     let options = ClientOptions::default().without_sessions();
     let connect = || options.clone().connect(&url).expect("a client");
     let first = block_on(connect().own(GROUP, &OwnGroup::by("first"))).expect("it is free");
@@ -62,15 +65,15 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let entries = applied() - before;
     let owned = seen.owned.load(Ordering::SeqCst);
     let most = seen.owners_most.load(Ordering::SeqCst);
+    let refused = seen.refused.load(Ordering::SeqCst);
     println!(
-        "one-writer-waiters: {owned} owned it in {:.1} s, {most} at once, {} were refused, {entries} entries",
-        began.elapsed().as_secs_f64(),
-        seen.refused.load(Ordering::SeqCst)
+        "one-writer-waiters: {owned} owned it in {:.1} s, {most} at once, {refused} were refused, {entries} entries",
+        began.elapsed().as_secs_f64()
     );
     let mut report = Report::new("keyed");
-    // A claim and a release each, the release of the first, and ticks that leases ask for.
-    let entries_max = 2 * waiters + 1 + waiters / 10 + 20;
-    let ok = owned == waiters && most == 1 && entries <= entries_max;
+    // A claim, a write and a release each, the release of the first, and ticks that leases ask for.
+    let entries_max = 3 * waiters + 1 + waiters / 10 + 20;
+    let ok = owned == waiters && most == 1 && refused == 0 && entries <= entries_max;
     let figure = format!("{owned}-owned-it-{most}-at-a-time-{entries}-entries");
     let goal =
         format!("{waiters} waiters own it one at a time, in at most {entries_max} entries: nobody is woken in vain");
@@ -94,6 +97,13 @@ async fn wait_once(client: client::Client, n: u64, seen: Arc<Seen>) {
     if before < owned.attempt() {
         seen.owned.fetch_add(1, Ordering::SeqCst);
     }
+    // It is the owner across two waits, in which a second one would be seen; and it writes as one.
+    let written = owned.cells().set("last", i64::try_from(n).expect("it is small")).await;
+    tokio::time::sleep(HELD).await;
     seen.owners_now.fetch_sub(1, Ordering::SeqCst);
+    if let Err(error) = written {
+        seen.refused.fetch_add(1, Ordering::SeqCst);
+        println!("one-writer-waiters: w{n} owns it and cannot write: {error}");
+    }
     owned.release().await.expect("it owns the group");
 }
