@@ -45,7 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         found.forks,
         found.wrong.len()
     );
-    let ok = found.rounds == times && found.forks == 0 && found.wrong.is_empty();
+    // Whoever takes over writes, so there is an event for each round.
+    let is_read = found.events as u64 >= found.rounds;
+    let ok = found.rounds == times && found.forks == 0 && found.wrong.is_empty() && is_read;
     let goal = "one unbroken chain, nothing written by an owner that was replaced, both told by name";
     report.add("paused", figure, &format!("{times} take-overs: {goal}"), ok);
     if !ok {
@@ -88,7 +90,9 @@ fn phase(seed: u64, times: u64, group: &str) -> Found {
         }
         scene.found.rounds += 1;
     }
-    scene.check();
+    if let Err(wrong) = scene.check() {
+        scene.found.wrong.push(wrong);
+    }
     scene.found
 }
 
@@ -152,26 +156,30 @@ impl Scene {
         self.workers[worker].stdout().lines().filter(|line| line.starts_with(word)).map(str::to_owned).collect()
     }
 
-    fn events_after(&self, after: u64) -> Option<Vec<JsonValue>> {
+    fn events_after(&self, after: u64) -> Result<Vec<JsonValue>, String> {
         let read = Request::get(format!("/v1/runs/{RUN}/events")).query("group", &self.group).query("after", after);
-        let page = self.client.send(read.query("limit", 1_000)).ok()?;
-        page.is_success().then(|| page.json()["events"].as_array().cloned().unwrap_or_default())
+        let page = self.client.call(read.query("limit", 1_000)).map_err(|error| format!("the events: {error}"))?.json();
+        page["events"].as_array().cloned().ok_or_else(|| format!("the events after {after} are {page}"))
+    }
+
+    /// The sequence of the last event, as the run has it.
+    fn last_sequence(&self) -> Option<u64> {
+        let snapshot = Request::get(format!("/v1/runs/{RUN}/snapshot")).query("group", &self.group);
+        self.client.call(snapshot).ok()?.json()["lastEventSeq"].as_u64()
     }
 
     fn last_event(&self) -> Option<JsonValue> {
-        let snapshot = Request::get(format!("/v1/runs/{RUN}/snapshot")).query("group", &self.group);
-        let last = self.client.send(snapshot).ok().filter(|answer| answer.is_success())?.json();
-        let last = last["lastEventSeq"].as_u64()?;
-        self.events_after(last - 1)?.pop()
+        self.events_after(self.last_sequence()?.checked_sub(1)?).ok()?.pop()
     }
 
-    /// Reads the run from its first event: each was computed from the one before it, and attempts only rise.
-    fn check(&mut self) {
+    /// Reads the run from its first event to its last: each was computed from the one before it, and attempts only rise.
+    fn check(&mut self) -> Result<(), String> {
+        // The workers stop, so that the run has an end.
+        self.workers.iter().for_each(|worker| worker.signal("STOP"));
+        let end = self.last_sequence().ok_or("the run has no last event")?;
         let (mut after, mut before, mut attempt) = (0, JsonValue::Null, 0);
-        loop {
-            let events = self.events_after(after).unwrap_or_default();
-            let Some(last) = events.last() else { break };
-            after = last["runSeq"].as_u64().expect("a sequence");
+        while after < end {
+            let events = self.events_after(after)?;
             for event in &events {
                 let data = &event["eventData"];
                 self.found.forks += usize::from(data["from"] != before);
@@ -181,10 +189,18 @@ impl Scene {
                         .wrong
                         .push(format!("{event} was written by an attempt that was over: {attempt} wrote before"));
                 }
-                (before, attempt) = (event["idempotencyKey"].clone(), by);
+                let sequence = event["runSeq"].as_u64().expect("a sequence");
+                if sequence != after + 1 {
+                    return Err(format!("the run has event {sequence} behind {after}"));
+                }
+                (before, attempt, after) = (event["idempotencyKey"].clone(), by, sequence);
+            }
+            if events.is_empty() {
+                return Err(format!("the run ends at {after}, and its last event is {end}"));
             }
             self.found.events += events.len();
         }
+        Ok(())
     }
 }
 
