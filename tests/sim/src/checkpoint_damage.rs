@@ -1,103 +1,142 @@
-//! Checkpoints with a damaged part: each is refused by name, and the partition stays as it is.
+//! Checkpoints with a damaged object: each is refused by name, and the partition stays as it is.
 //!
-//! `sim keyed-checkpoint-damage --times N [--seed S]`. A checkpoint of everything and two of changes; then one of the objects that
-//! the last one needs is cut, flipped, lengthened, replaced by another or removed, and restored, again and again.
+//! `sim keyed-checkpoint-damage --times N [--seed S]`. A checkpoint of everything and two of changes; one that was compacted; and one
+//! that two partitions have taken together. One of the objects that the last checkpoint needs is cut, flipped, lengthened,
+//! replaced by another or removed, and restored, again and again. Where the restore is refused before it takes the partition
+//! over, its owner must be able to commit; otherwise the owner must be refused as one that was replaced. At the end each
+//! checkpoint restores, undamaged, what the partition was when it was taken.
+
+mod series;
+mod state;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use statehouse::Statehouse;
-use statehouse::keyed::{
-    CheckpointChoice, CheckpointOptions, Checkpoints, KeysRange, Merge, OwnedPartition, Partition,
-};
+use statehouse::keyed::{Merge, OwnedPartition};
 use statehouse::records::ClaimOptions;
 use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 
 use crate::directories::fast_directory;
+use series::{Kind, Series};
+use state::State;
 
-/// Keys in the partition.
-const KEYS: u64 = 20_000;
+/// With fewer trials, chance may spare what is read before the partition is taken over, or after.
+const BOTH_HAPPEN_IN: u64 = 50;
 
-/// Those that change between two checkpoints.
-const CHANGED: u64 = 200;
+/// Longer than all trials: an owner is replaced by a restore, or not at all.
+const LEASE: Duration = Duration::from_secs(60 * 60);
+
+/// How far the trials came.
+#[derive(Debug, Default)]
+struct Trials {
+    refused: u64,
+    /// Those before the partition was taken over, and after.
+    owner_went_on: u64,
+    owner_was_fenced: u64,
+    restored: u64,
+}
 
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let (seed, times) = (arguments.seed(), arguments.number("times", 50));
     println!("keyed-checkpoint-damage: seed {seed}, {times} times");
-    let outcome = damage(seed, times);
+    let mut trials = Trials::default();
+    let outcome = damage(seed, times, &mut trials);
     if let Err(what) = &outcome {
-        println!("keyed-checkpoint-damage: FAILED: {what}");
+        println!("keyed-checkpoint-damage: FAILED after {} refused: {what}", trials.refused);
         println!("replay: cargo run --profile stress -p sim -- keyed-checkpoint-damage --seed {seed} --times {times}");
     }
+    let Trials { refused, owner_went_on, owner_was_fenced, restored } = trials;
+    let verdict = if outcome.is_ok() { "" } else { "-failed" };
+    let figure = format!(
+        "{refused}-of-{times}-refused-{owner_went_on}-before-take-over-{owner_was_fenced}-after-{restored}-restored{verdict}"
+    );
+    let both = (owner_went_on > 0 && owner_was_fenced > 0) || times < BOTH_HAPPEN_IN;
+    let ok = outcome.is_ok() && refused == times && restored == Kind::ALL.len() as u64 && both;
+    let goal =
+        format!("{times} torn or flipped ones, all refused by name, the partition as it was; undamaged, each restores");
     let mut report = Report::new("keyed");
-    let refused = outcome.as_ref().map_or(0, |refused| *refused);
-    let ok = outcome.is_ok() && refused == times;
-    let goal = "500 torn or flipped ones, all refused by name, the partition as it was";
-    report.add("checkpoint-damage", format!("{refused}-of-{times}-refused"), goal, ok);
+    report.add("checkpoint-damage", figure, &goal, ok);
     report
 }
 
-fn damage(seed: u64, times: u64) -> Result<u64, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let directory = fast_directory().map_err(|error| text(&error))?;
-    let house = Statehouse::open(directory.path().join("house")).map_err(|error| text(&error))?;
-    let folder = directory.path().join("checkpoints");
-    let checkpoints = Checkpoints::open(folder.to_str().expect("text")).map_err(|error| text(&error))?;
-    let (partition, options) = (house.keyed("damaged").partition(0), CheckpointOptions::default());
-    let worker = ClaimOptions::worker("w");
-    let mut owned = partition.acquire(&worker).map_err(|error| text(&error))?;
-    for part in 0..KEYS / 5_000 {
-        fill(&mut owned, part * 5_000..(part + 1) * 5_000)?;
-    }
-    for round in 0..3 {
-        let taken = owned.checkpoint(&checkpoints, &options).map_err(|error| text(&error))?;
-        if u64::from(taken.depth) != round {
-            return Err(format!("checkpoint {} needs {} others", taken.number, taken.depth));
+fn damage(seed: u64, times: u64, trials: &mut Trials) -> Result<(), String> {
+    let directory = fast_directory().map_err(text)?;
+    let house = Statehouse::open(directory.path().join("house")).map_err(text)?;
+    let mut random = Random::new(seed);
+    for (kind, done) in Kind::ALL.into_iter().zip(1..) {
+        let mut series = Series::take(&house, directory.path(), kind).map_err(|what| format!("{kind:?}: {what}"))?;
+        let upto = times * done / Kind::ALL.len() as u64;
+        while trials.refused < upto {
+            let refused = trials.refused;
+            series.try_once(&mut random, trials).map_err(|what| format!("{kind:?}, trial {refused}: {what}"))?;
         }
-        fill(&mut owned, KEYS + round * CHANGED..KEYS + (round + 1) * CHANGED)?;
+        series.restore_undamaged().map_err(|what| format!("{kind:?}, undamaged: {what}"))?;
+        trials.restored += 1;
     }
-    let before = digest(&partition)?;
-    let files = objects(&folder)?;
-    let (mut random, mut refused) = (Random::new(seed), 0);
-    for time in 0..times {
-        let file = random.choose(&files).clone();
-        let whole = fs::read(&file).map_err(|error| text(&error))?;
+    Ok(())
+}
+
+impl Series {
+    /// Damages an object, restores, and puts it back.
+    fn try_once(&mut self, random: &mut Random, trials: &mut Trials) -> Result<(), String> {
+        let before = State::of(&self.partition)?;
+        let file = random.choose(&self.objects).clone();
+        let whole = fs::read(&file).map_err(text)?;
         // Without its marker the last one would not be there, and the one before would be restored.
         let (how, bytes) = match !file.ends_with("marker") && random.one_in(7) {
             true => ("removed", None),
-            false => damaged(&mut random, &whole, &files)?,
+            false => damaged(random, &whole, &self.objects)?,
         };
         match bytes {
             Some(bytes) => fs::write(&file, bytes),
             None => fs::remove_file(&file),
         }
-        .map_err(|error| text(&error))?;
-        let what = || format!("{} of {} bytes, {how} (time {time})", file.display(), whole.len());
-        match partition.restore(&checkpoints, &CheckpointChoice::latest(), &worker) {
-            Ok(_) => return Err(format!("{} was restored", what())),
-            Err(error) if error.code() != Some("SH-8015") => {
-                return Err(format!("{} was refused with {error}", what()));
+        .map_err(text)?;
+        let what = format!("{} of {} bytes, {how}", file.display(), whole.len());
+        match self.partition.restore(&self.checkpoints, &self.choice, &ClaimOptions::worker("w")) {
+            Ok(_) => return Err(format!("{what}, was restored")),
+            Err(error) if error.code() != Some("SH-8015") => return Err(format!("{what}, was refused with {error}")),
+            Err(_) => trials.refused += 1,
+        }
+        if State::of(&self.partition)? != before {
+            return Err(format!("{what}, has changed the partition"));
+        }
+        fs::write(&file, whole).map_err(text)?;
+        // A restore that reads on needs the partition, so it takes it over before it meets the damage.
+        let is_lost = self.owned.owned_group().is_lost().map_err(text)?;
+        match self.commit_once() {
+            Ok(()) if !is_lost => trials.owner_went_on += 1,
+            Err(error) if is_lost && error.code() == "SH-4002" => {
+                trials.owner_was_fenced += 1;
+                self.owned = own(&self.partition)?;
+                self.commit_once().map_err(text)?;
             }
-            Err(_) => refused += 1,
+            committed => return Err(format!("{what}: its owner (lost: {is_lost}) commits: {committed:?}")),
         }
-        if digest(&partition)? != before {
-            return Err(format!("{} has changed the partition", what()));
-        }
-        fs::write(&file, whole).map_err(|error| text(&error))?;
+        Ok(())
     }
-    partition.restore(&checkpoints, &CheckpointChoice::latest(), &worker).map_err(|error| text(&error))?;
-    Ok(refused)
+
+    /// Commits as the owner that it has.
+    fn commit_once(&mut self) -> Result<(), statehouse::Error> {
+        self.owned.commit().merge(b"live", Merge::Add, 1).run().map(drop)
+    }
+
+    /// What the last checkpoint has comes back.
+    fn restore_undamaged(&self) -> Result<(), String> {
+        self.partition.restore(&self.checkpoints, &self.choice, &ClaimOptions::worker("w")).map_err(text)?;
+        match State::of(&self.partition)?.content() == self.taken.content() {
+            true => Ok(()),
+            false => Err("it is not what the partition was when it was taken".to_owned()),
+        }
+    }
 }
 
-/// Merges into these keys.
-fn fill(owned: &mut OwnedPartition, keys: std::ops::Range<u64>) -> Result<(), String> {
-    let mut commit = owned.commit().advance("in", keys.end);
-    for key in keys {
-        commit = commit.merge(format!("{key:06}").as_bytes(), Merge::Add, 1);
-    }
-    commit.run().map(drop).map_err(|error| error.to_string())
+fn own(partition: &statehouse::keyed::Partition) -> Result<OwnedPartition, String> {
+    partition.acquire_by_force(&ClaimOptions::worker("w").lease(LEASE)).map_err(text)
 }
 
 /// Another content for an object.
@@ -137,37 +176,6 @@ fn damaged(random: &mut Random, whole: &[u8], files: &[PathBuf]) -> Result<(&'st
     })
 }
 
-/// The objects that the last checkpoint needs.
-fn objects(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
-            let path = entry.map_err(|error| error.to_string())?.path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false => found.push(path),
-            }
-        }
-    }
-    found.retain(|path| !path.ends_with("begun") && !path.ends_with("probe"));
-    found.sort();
-    Ok(found)
-}
-
-/// Everything that the partition holds, in short.
-fn digest(partition: &Partition) -> Result<u64, String> {
-    let (mut digest, mut range) = (0_u64, KeysRange::default().limit(1_000));
-    loop {
-        let page = partition.scan(&range).map_err(|error| error.to_string())?;
-        for (key, found) in &page.keys {
-            let text = format!("{digest} {key:?} {:?}", found.value);
-            digest = text
-                .bytes()
-                .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        }
-        match page.next_after {
-            Some(after) => range = range.after(&after),
-            None => return Ok(digest),
-        }
-    }
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
