@@ -1,7 +1,7 @@
 //! The process that is killed: it commits in one thread and takes checkpoints in another.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -22,20 +22,23 @@ pub(super) fn target(path: &Path) -> String {
     path.with_extension("checkpoints").to_str().expect("temporary folders have names of text").to_owned()
 }
 
-/// How many checkpoints were begun and have no marker.
-pub(super) fn unfinished(path: &Path) -> Result<u64, String> {
-    let (mut folders, mut unfinished) = (vec![target(path).into()], 0);
+/// The number of the newest checkpoint that was begun, if it has no marker.
+pub(super) fn unfinished(path: &Path) -> Result<Option<u64>, String> {
+    let (mut folders, mut newest) = (vec![PathBuf::from(target(path))], None);
     while let Some(folder) = folders.pop() {
-        let folder: std::path::PathBuf = folder;
         for entry in fs::read_dir(&folder).map_err(text)? {
             let entry = entry.map_err(text)?;
             if entry.path().is_dir() {
                 folders.push(entry.path());
             }
         }
-        unfinished += u64::from(folder.join("begun").exists() && !folder.join("marker").exists());
+        if folder.join("begun").exists() {
+            let name = folder.file_name().ok_or("a checkpoint has no name")?.to_string_lossy();
+            let number: u64 = name.parse().map_err(|error| format!("{name}: {error}"))?;
+            newest = newest.max(Some((number, folder.join("marker").exists())));
+        }
     }
-    Ok(unfinished)
+    Ok(newest.filter(|(_, has_marker)| !has_marker).map(|(number, _)| number))
 }
 
 fn work(path: &Path, until: Instant) -> Result<(), Error> {
