@@ -54,6 +54,12 @@ pub(crate) struct Tally {
     pub(crate) updates_known: AtomicU64,
     pub(crate) updates_stale: AtomicU64,
     pub(crate) updates_in_conflict: AtomicU64,
+    /// Seals that were raised, updates of a later epoch than the first, deletions of keys and of maps, and updates of ordered maps.
+    pub(crate) seals: AtomicU64,
+    pub(crate) epochs: AtomicU64,
+    pub(crate) keys_deleted: AtomicU64,
+    pub(crate) maps_deleted: AtomicU64,
+    pub(crate) in_order: AtomicU64,
     /// Restores that have ended, and keys that were noted for checkpoints when they went.
     pub(crate) restores: AtomicU64,
     pub(crate) keys_noted: AtomicU64,

@@ -2,8 +2,10 @@
 
 use contract::keyed::UpdateOutcome;
 use contract::{KeyedRejection, RecordRejection, Rejection};
+use kernel::keyed::command::Commit;
+use kernel::keyed::updates::Update;
 use kernel::records::get::whole_record;
-use kernel::{Answer, Body, NextDue, Op, OpOutcome, RunAct, Transact};
+use kernel::{Answer, Body, KeyedAct, NextDue, Op, OpOutcome, RunAct, Transact};
 use session::{Reply, SessionAnswer, SessionCommand};
 
 use super::{Judges, Stretch};
@@ -88,6 +90,7 @@ impl Stretch<'_> {
                         outcomes.iter().for_each(|outcome| count_updates(counts, outcome));
                         self.post.done(&drawn.marked, self.reference.wall_us, *commit);
                         if let Some(Body::Transact(transact)) = &body {
+                            count_maps(counts, transact, outcomes);
                             self.enter_runs(transact, outcomes)?;
                         }
                     }
@@ -116,12 +119,15 @@ impl Stretch<'_> {
 
     fn count_operations(&mut self, body: Option<&Body<'_>>) {
         let operations = match body {
-            // The models of cells, runs and maps count operations, the others commands.
-            Some(Body::Transact(transact))
-                if matches!(self.habits.about, About::Cells | About::Runs | About::Keyed) =>
-            {
+            // The models of cells and runs count operations, the model of maps those that update keys, the others commands.
+            Some(Body::Transact(transact)) if matches!(self.habits.about, About::Cells | About::Runs) => {
                 transact.ops.len().max(1) as u64
             }
+            Some(Body::Transact(transact)) if self.habits.about == About::Keyed => {
+                let updates = |op: &&Op<'_>| matches!(op, Op::Map(_, KeyedAct::Update(_) | KeyedAct::Commit(_)));
+                transact.ops.iter().filter(updates).count() as u64
+            }
+            _ if self.habits.about == About::Keyed => 0,
             _ => 1,
         };
         self.done += operations;
@@ -216,6 +222,36 @@ fn count_rejection(counts: &Tally, rejection: &Rejection) {
         Rejection::Unfenced { .. } => add(&counts.unfenced, 1),
         _ => {}
     }
+}
+
+/// Counts what was done to maps.
+fn count_maps(counts: &Tally, transact: &Transact<'_>, outcomes: &[OpOutcome]) {
+    for (op, outcome) in transact.ops.iter().zip(outcomes) {
+        match (op, outcome) {
+            (Op::Map(_, KeyedAct::Seal(_)), OpOutcome::Written(_)) => add(&counts.seals, 1),
+            (Op::Map(_, KeyedAct::Delete), OpOutcome::Written(_)) => add(&counts.maps_deleted, 1),
+            (
+                Op::Map(_, KeyedAct::Update(updates) | KeyedAct::Commit(Commit { updates, .. })),
+                OpOutcome::Updated(updated),
+            ) => {
+                let applied =
+                    updates.iter().enumerate().filter(|(place, _)| updated.of(*place) == Some(UpdateOutcome::Applied));
+                applied.for_each(|(_, (_, update))| count_applied(counts, update));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn count_applied(counts: &Tally, update: Update<'_>) {
+    let version = match update {
+        Update::Put { version, .. } | Update::Delete(version) | Update::MergeAt(version, ..) => Some(version),
+        Update::Merge(..) | Update::Remove => None,
+    };
+    add(&counts.epochs, u64::from(version.is_some_and(|version| version.epoch > 0)));
+    add(&counts.keys_deleted, u64::from(matches!(update, Update::Delete(_))));
+    // Only ordered maps take merges with versions.
+    add(&counts.in_order, u64::from(matches!(update, Update::MergeAt(..))));
 }
 
 fn count_updates(counts: &Tally, outcome: &OpOutcome) {

@@ -99,11 +99,6 @@ impl Stretch<'_> {
         }
         self.random = random;
         self.count_reads(touched.len() as u64);
-        if self.habits.about == About::Keyed {
-            // Reads of maps are operations of their model.
-            self.done += touched.len() as u64;
-            add(&self.tally.operations, touched.len() as u64);
-        }
         Ok(())
     }
 
