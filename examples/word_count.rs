@@ -38,6 +38,9 @@ const BATCH: usize = 2;
 /// Counts that are read at once, or removed in one commit. Small, so that this example needs several; 1,000 are allowed.
 const PAGE: usize = 4;
 
+/// Keys with their counts.
+type Counts = Vec<(Vec<u8>, i64)>;
+
 /// Keys of the state: counts are below a window's key.
 const COUNTS: &[u8] = b"count/";
 const HIGHEST: &[u8] = b"highest";
@@ -119,7 +122,7 @@ impl Counter {
     }
 
     /// All counts of a window, however many there are: a part of them would be another batch.
-    fn all_counts(&self, begin: &[u8]) -> Result<Vec<(Vec<u8>, i64)>, Box<dyn Error>> {
+    fn all_counts(&self, begin: &[u8]) -> Result<Counts, Box<dyn Error>> {
         let (mut counts, mut range) = (Vec::new(), KeysRange::with_prefix(begin).limit(PAGE));
         loop {
             let page = self.partition.scan(&range)?;
