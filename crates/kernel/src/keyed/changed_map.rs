@@ -66,19 +66,20 @@ impl<'map> ChangedMap<'map> {
     /// Has the sweep look for rows that nobody needs any more.
     pub(super) fn schedule_sweep(&mut self, applying: &mut Applying<'_>) {
         let now_us = applying.call.stamp.wall_us;
-        match self.head.sweep_us {
-            Some(at_us) if at_us <= now_us => return,
-            Some(at_us) => applying.delete_due(DueClock::Wall, at_us, DueOf::Sweep, self.map),
-            None => {}
+        let at_us = self.head.sweep_us.map_or(now_us, |at_us| at_us.min(now_us));
+        if let Some(later_us) = self.head.sweep_us.filter(|known_us| *known_us > at_us) {
+            applying.delete_due(DueClock::Wall, later_us, DueOf::Sweep, self.map);
         }
-        applying.put_due(DueClock::Wall, now_us, DueOf::Sweep, self.map);
-        self.head.sweep_us = Some(now_us);
+        // Also if it is overdue: a tick that met a damaged row has removed the entry, and left the head as it was.
+        applying.put_due(DueClock::Wall, at_us, DueOf::Sweep, self.map);
+        self.head.sweep_us = Some(at_us);
     }
 
     /// Has the sweep remove what was noted for checkpoints, if nothing is noted any more.
     fn sweep_noted(&mut self, applying: &mut Applying<'_>) {
         let Noting { from, count, .. } = self.head.content.noting;
-        if from == 0 && count > 0 && self.head.sweep_us.is_none() {
+        let now_us = applying.call.stamp.wall_us;
+        if from == 0 && count > 0 && self.head.sweep_us.is_none_or(|at_us| at_us <= now_us) {
             self.schedule_sweep(applying);
         }
     }
