@@ -18,7 +18,8 @@ const POSITION_FORMAT: u8 = 1;
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'row> {
-    /// The command that changed its value last; 0 if it never had one.
+    /// The command that changed its value last. Of a key that has had none since its row was made: the last command that changed
+    /// a key without a row, which may have been this one.
     pub commit: u64,
     /// Updates of it that wait, in an ordered map.
     pub waiting: Waiting,

@@ -102,7 +102,9 @@ pub(super) fn accept(
     let entry_key = Keys::entry_at(&applying.keys.entry_prefix(changed.map, content.number), key);
     let row = applying.state.get(&entry_key)?;
     let before = row.as_deref().map(Entry::decode).transpose()?;
-    let Entry { commit, waiting, state } = before.unwrap_or(NEW);
+    // A key without a row may have been changed by any command up to the last that removed one.
+    let new = Entry { commit: content.forgotten, waiting: Waiting::default(), state: KeyState::Nothing(Use::Unknown) };
+    let Entry { commit, waiting, state } = before.unwrap_or(new);
     let of = use_of(state);
     let needs = update.needs();
     if of != Use::Unknown && needs != Use::Unknown && of != needs {
@@ -127,10 +129,6 @@ pub(super) fn accept(
     changed.head.content.waiting += 1;
     Ok(Ok(UpdateOutcome::Applied))
 }
-
-/// A key of which nothing is known.
-const NEW: Entry<'static> =
-    Entry { commit: 0, waiting: Waiting { count: 0, reach: 0 }, state: KeyState::Nothing(Use::Unknown) };
 
 fn use_of(state: KeyState<'_>) -> Use {
     match state {

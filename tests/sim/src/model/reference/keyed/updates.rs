@@ -194,7 +194,8 @@ impl Content {
             let operand = if let Waiting::Merge(_, operand) = update { operand } else { 0 };
             return Err(at.overflow(value, operand));
         }
-        let new = Key { commit: 0, state: State::Nothing, is_merged: None };
+        // Nothing is known of it any more, or never was.
+        let new = Key { commit: self.forgotten, state: State::Nothing, is_merged: None };
         let key = self.keys.entry(at.key.to_vec()).or_insert(new);
         key.is_merged = key.is_merged.or(update.is_merged());
         self.waiting.insert(place, update);
