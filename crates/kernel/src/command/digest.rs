@@ -19,7 +19,7 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
     let digester = match Body::decode(body)? {
         Body::Transact(transact) => {
             let mut digester = Digester::new("transact");
-            transactions(&mut digester, transact)?;
+            transactions(&mut digester, transact, None)?;
             digester
         }
         Body::ClaimNext(claim) => claim_next(&claim),
@@ -65,12 +65,12 @@ fn claim_next(claim: &ClaimNext<'_>) -> Digester {
 }
 
 /// A transaction and those that it sends, one after the other: they lie in each other as deep as a client likes, and
-/// nothing here may be as deep as that.
-fn transactions(digester: &mut Digester, outermost: Transact<'_>) -> Result<(), DecodeError> {
+/// nothing here may be as deep as that. The numbers of `home`, a space and its branch, are left out.
+fn transactions(digester: &mut Digester, outermost: Transact<'_>, home: Option<(u32, u32)>) -> Result<(), DecodeError> {
     let mut sent = std::collections::VecDeque::new();
     let mut next = Some(outermost);
     while let Some(one) = next {
-        transact(digester, &one, &mut |body| sent.push_back(body));
+        transact(digester, &one, home, &mut |body| sent.push_back(body));
         next = match sent.pop_front() {
             None => None,
             Some(body) => {
@@ -89,10 +89,12 @@ fn transactions(digester: &mut Digester, outermost: Transact<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The digest of what a transaction contains: its place, conditions and operations, whoever sends it.
+/// The digest of what a transaction contains: its group, conditions and operations, whoever sends it. It is kept with a map, whose
+/// space and branch have other numbers in another store, so neither they are in it nor those of messages that stay there.
 pub(crate) fn digest_content(transact: &Transact<'_>) -> Result<CommandDigest, DecodeError> {
     let mut digester = Digester::new("transact");
-    transactions(&mut digester, Transact { fences: Vec::new(), force: false, ..transact.clone() })?;
+    let home = Some((transact.space, transact.branch));
+    transactions(&mut digester, Transact { fences: Vec::new(), force: false, ..transact.clone() }, home)?;
     Ok(digester.finish())
 }
 
@@ -105,9 +107,17 @@ fn authority(digester: &mut Digester, fences: &[Fence<'_>], force: bool) {
     }
 }
 
-fn transact<'bytes>(digester: &mut Digester, transact: &Transact<'bytes>, send: &mut impl FnMut(&'bytes [u8])) {
+fn transact<'bytes>(
+    digester: &mut Digester,
+    transact: &Transact<'bytes>,
+    home: Option<(u32, u32)>,
+    send: &mut impl FnMut(&'bytes [u8]),
+) {
     let Transact { space, branch, group, fences, force, guards, ops } = transact;
-    digester.number("space", (*space).into()).number("branch", (*branch).into()).optional_text("group", *group);
+    if home != Some((*space, *branch)) {
+        digester.number("space", (*space).into()).number("branch", (*branch).into());
+    }
+    digester.optional_text("group", *group);
     authority(digester, fences, *force);
     for guard in guards {
         guard.digest(digester);

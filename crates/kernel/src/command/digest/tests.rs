@@ -283,3 +283,20 @@ fn golden_digests() {
     assert_eq!(all(commands()), "d5770101244f3953b6a2fc90cc804b88");
     assert_eq!(all(later_commands()), "3da58bbd7633480a8cbbe88551d76d62");
 }
+
+/// It is kept with a map, and asked for in another store, where space and branch have other numbers.
+#[test]
+fn the_digest_of_a_content_has_no_numbers_of_its_own_space_and_branch() {
+    let of = |space, branch, to: (u32, u32)| {
+        let mut message = Writer::new();
+        Body::Transact(Transact::new(to.0, to.1, Some("h"), Vec::new())).encode(&mut message);
+        let send = Op::Send(Send { target: Target::Transact(message.as_slice()), after_us: None });
+        digest_content(&Transact::new(space, branch, Some("g"), vec![send])).unwrap()
+    };
+    let here = of(1, 1, (1, 1));
+    assert_eq!(here, of(3, 4, (3, 4)));
+    assert_ne!(here, of(1, 1, (2, 1)), "a message to another space is another one");
+    assert_eq!(of(1, 1, (2, 5)), of(3, 4, (2, 5)));
+    let in_group = |group| digest_content(&Transact::new(1, 1, Some(group), Vec::new())).unwrap();
+    assert_ne!(in_group("g"), in_group("h"));
+}
