@@ -147,7 +147,7 @@ impl<'bytes> Act<'bytes> for KeyedAct<'bytes> {
     fn grows(&self) -> bool {
         match self {
             KeyedAct::Update(updates) => updates.grows(),
-            KeyedAct::Commit(commit) => commit.updates.grows(),
+            KeyedAct::Commit(commit) => commit.updates.grows() || !commit.positions.is_empty(),
             KeyedAct::Create(_) | KeyedAct::BeginRestore(_) | KeyedAct::RestoreRows(..) => true,
             // What a full disk must not stop: restores that end, and checkpoints.
             KeyedAct::Seal(_)

@@ -89,8 +89,9 @@ impl<'bytes> Updates<'bytes> {
                     value_bytes_max = value_bytes_max.max(payload.len());
                     grows = true;
                 }
-                Update::Merge(..) | Update::MergeAt(..) => grows = true,
-                Update::Delete(_) | Update::Remove => {}
+                // The deletion of a key of which nothing is known makes a row, too.
+                Update::Merge(..) | Update::MergeAt(..) | Update::Delete(_) => grows = true,
+                Update::Remove => {}
             }
         }
         Ok(Self { bytes, count, grows, value_bytes_max })
@@ -154,8 +155,9 @@ impl UpdatesWriter {
         value.encode(writer);
     }
 
-    /// Deletes a key with a version.
+    /// Deletes a key with a version. That is remembered, so the map may grow.
     pub fn delete(&mut self, key: &[u8], version: LogicalTime) {
+        self.grows = true;
         encode_version(self.begin(DELETE, key), version);
     }
 
@@ -228,8 +230,10 @@ mod tests {
         );
         let at = |merge| Update::MergeAt(LogicalTime::from(7), merge, 1);
         assert_eq!(read[6..].iter().map(|(_, update)| *update).collect::<Vec<_>>(), MERGES.map(at));
-        let only_deletes = Updates::read(&fixed[9..]).expect("updates");
-        assert_eq!((only_deletes.count(), only_deletes.grows()), (2, false));
+        let without_values = Updates::read(&fixed[9..]).expect("updates");
+        assert_eq!((without_values.count(), without_values.grows()), (2, true));
+        let only_removes = Updates::read(&fixed[14..]).expect("updates");
+        assert_eq!((only_removes.count(), only_removes.grows()), (1, false));
     }
 
     #[test]
