@@ -83,6 +83,7 @@ pub(crate) trait Contract {
     fn keep_answer(
         _applying: &mut Applying<'_>,
         _thing: &ThingId<'_>,
+        _number: u64,
         _digest: &CommandDigest,
         _answer: &[u8],
     ) -> Result<(), Halt> {

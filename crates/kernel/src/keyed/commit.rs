@@ -15,7 +15,7 @@ use super::entry::{decode_position, encode_position};
 use super::head::MapHead;
 use super::ordered::apply_sealed;
 use super::update::update;
-use crate::answer::OpOutcome;
+use crate::answer::{Answer, OpOutcome};
 use crate::changes::Reason;
 use crate::context::Applying;
 use crate::contract::Outcome;
@@ -124,11 +124,13 @@ pub(super) fn answered(
 pub(super) fn keep_answer(
     applying: &mut Applying<'_>,
     map: &ThingId<'_>,
+    number: u64,
     digest: &CommandDigest,
     answer: &[u8],
 ) -> Result<(), Halt> {
-    // Operations after the commit may have deleted the map, and made a new one, which has had no commit.
-    let has_commit = |head: &MapHead| !head.deleted && head.content.last_number > 0;
+    // Operations after the commit may have deleted the map, and made a new one, which has had no commit; or restored it, with
+    // the answer to another one.
+    let has_commit = |head: &MapHead| !head.deleted && head.content.last_number == number;
     let Some(head) = read_head(applying, map)?.filter(has_commit) else { return Ok(()) };
     let key = applying.keys.keyed_answer(map, head.content.number);
     applying.state.put_encoded(key, |writer| encode_answer(writer, digest, answer));
@@ -138,6 +140,15 @@ pub(super) fn keep_answer(
 /// Appends the row of an answer.
 pub(super) fn encode_answer(writer: &mut Writer, digest: &CommandDigest, answer: &[u8]) {
     writer.u8(ANSWER_FORMAT).raw(digest).raw(answer);
+}
+
+/// Checks a row of an answer that comes from elsewhere: whoever repeats the commit is answered with it.
+pub(super) fn check_answer(row: &[u8]) -> Result<(), Halt> {
+    let (_, answer) = read_answer(row)?;
+    match Answer::decode(answer)? {
+        Answer::Done { .. } => Ok(()),
+        Answer::Rejected(_) => Err(Halt::Inconsistent("D2: a commit that was applied was refused".into())),
+    }
 }
 
 /// Reads the row of an answer: the digest of what it answers, and the answer.

@@ -102,10 +102,11 @@ impl Contract for Keyed {
     fn keep_answer(
         applying: &mut Applying<'_>,
         map: &ThingId<'_>,
+        number: u64,
         digest: &CommandDigest,
         answer: &[u8],
     ) -> Result<(), Halt> {
-        keep_answer(applying, map, digest, answer)
+        keep_answer(applying, map, number, digest, answer)
     }
 
     fn check(

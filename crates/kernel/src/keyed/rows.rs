@@ -5,7 +5,7 @@ use contract::keyed::{InputPosition, LogicalTime, Merge};
 use kv::{DecodeError, Reader, Writer};
 use session::CommandDigest;
 
-use super::commit::{encode_answer, read_answer};
+use super::commit::{check_answer, encode_answer};
 use super::entry::{
     Entry, KeyState, Waiting, decode_position, decode_value, decode_version, encode_position, encode_version,
 };
@@ -77,7 +77,7 @@ impl<'bytes> ContentRow<'bytes> {
                 WaitingUpdate::Put(value) => decode_value(value).map(drop),
                 _ => Ok(()),
             }),
-            ContentRow::Answer(row) => read_answer(row).map(drop),
+            ContentRow::Answer(row) => check_answer(row),
             ContentRow::Gone(_) => Ok(()),
         };
         checked.map_err(|_| DecodeError { what: "a row of a map that cannot be read" })
@@ -240,6 +240,8 @@ impl ContentWriter {
 
 #[cfg(test)]
 mod tests {
+    use contract::KeyedRejection;
+
     use super::*;
 
     /// Part of a stored format; `docs/formats/keyed.md`.
@@ -247,7 +249,8 @@ mod tests {
     fn golden_rows() {
         let entry = [0x13, 5, 0, 7];
         let position = [&[1][..], &[0; 24]].concat();
-        let answer = [&[1][..], &[0; 16], b"x"].concat();
+        let done = crate::Answer::Done { commit: 7, outcomes: Vec::new() }.encode();
+        let answer = [&[1][..], &[0; 16], &done].concat();
         let rows = [
             ContentRow::Key(b"k", &entry),
             ContentRow::Gone(b"g"),
@@ -258,7 +261,7 @@ mod tests {
         let mut writer = Writer::new();
         rows.iter().for_each(|row| row.encode(&mut writer));
         let fixed = [1, 1, b'k', 4, 0x13, 5, 0, 7, 2, 1, b'g', 3, 2, b'i', b'n', 25];
-        let waiting = [4, 1, 0xac, 2, 1, b'w', 2, 1, 2, 5, 18];
+        let waiting = [4, 1, 0xac, 2, 1, b'w', 2, 1, 2, 5, u8::try_from(answer.len()).expect("few")];
         assert_eq!(writer.as_slice(), [&fixed[..], &position, &waiting, &answer].concat());
         let read = ContentRows::read(writer.as_slice()).expect("rows");
         assert_eq!(read.iter().collect::<Vec<_>>(), rows);
@@ -266,7 +269,13 @@ mod tests {
 
     #[test]
     fn what_is_no_row_is_refused() {
-        let wrong: [&[u8]; 8] = [
+        let no_answer = [&[5, 18, 1][..], &[0; 16], b"x"].concat();
+        let rejection = KeyedRejection::NoSuchMap { map: "m".into() };
+        let mut writer = ContentWriter::new();
+        writer.answer(&[0; 16], &crate::Answer::Rejected(rejection.into()).encode());
+        let wrong: [&[u8]; 10] = [
+            &no_answer,
+            writer.as_slice(),
             &[0, 1, b'k'],
             &[6, 1, b'k'],
             &[1, 0, 4, 0x13, 5, 0, 7],

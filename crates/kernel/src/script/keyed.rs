@@ -16,6 +16,7 @@ use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated};
 
 use super::Stage;
 use super::words::{joined, number, option, show, small_number, value};
+use crate::answer::Answer;
 use crate::command::{Guard, KeyedAct, KeyedGuard, Op};
 use crate::keyed::command::Commit;
 use crate::keyed::read::{self, Bounds, KeysFrom};
@@ -96,7 +97,7 @@ fn rows<'text>(words: &[&str]) -> ContentRows<'text> {
     let mut writer = ContentWriter::new();
     for word in words {
         if *word == "answer" {
-            writer.answer(&[0; 16], &[]);
+            writer.answer(&[0; 16], &Answer::Done { commit: 1, outcomes: Vec::new() }.encode());
         } else if let Some((key, at)) = word.split_once('@') {
             let (at, split) = (version(at), key.find(['=', '~', '+']).unwrap_or_else(|| panic!("{word:?} is no row")));
             let (key, what) = (&key.as_bytes()[..split], &key[split..]);

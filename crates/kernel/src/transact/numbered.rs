@@ -84,9 +84,11 @@ macro_rules! dispatch {
         }
 
         fn keep_answer(applying: &mut Applying<'_>, numbered: &Numbered<'_>, answer: &[u8]) -> Result<(), Halt> {
-            let Numbered { op, thing, digest, .. } = numbered;
+            let Numbered { op, thing, number, digest } = numbered;
             match op {
-                $(Op::$kind(..) => crate::$folder::contract::$contract::keep_answer(applying, thing, digest, answer),)*
+                $(Op::$kind(..) => {
+                    crate::$folder::contract::$contract::keep_answer(applying, thing, *number, digest, answer)
+                })*
                 Op::Send(_) | Op::Push(..) => Ok(()),
             }
         }
