@@ -286,3 +286,34 @@ fn only_the_owner_takes_checkpoints() {
     next.checkpoint(&place.checkpoints(), &CheckpointOptions::default()).unwrap();
     assert!(!sizes(&place.folder()).is_empty());
 }
+
+#[test]
+fn an_owned_partition_without_a_commit_has_a_checkpoint_and_one_that_is_not_meant_is_not_made() {
+    let place = Place::new();
+    let (to, options) = (place.checkpoints(), CheckpointOptions::default());
+    let forced = place.house.space("default").forced();
+    let nobodys = forced.keyed("words").partition(0);
+    assert_eq!(nobodys.start_checkpoint(&to).err().unwrap().code(), Some("SH-8001"));
+    assert_eq!(place.house.keyed("words").partitions(None, 9).unwrap(), []);
+    let owned = place.own();
+    let taken = owned.checkpoint(&to, &options).unwrap();
+    assert_eq!((taken.number, taken.keys), (1, 0));
+    assert_eq!(nobodys.start_checkpoint(&to).unwrap().finish(&options).unwrap().number, 2);
+}
+
+#[test]
+fn more_small_rows_than_one_step_takes_are_restored() {
+    let place = Place::new();
+    let mut owned = place.own();
+    for part in 0..2 {
+        let mut commit = owned.commit();
+        for key in 0..7_000_u32 {
+            commit = commit.merge(format!("{:x}", part * 7_000 + key).as_bytes(), Merge::Add, 1);
+        }
+        commit.run().unwrap();
+    }
+    owned.checkpoint(&place.checkpoints(), &CheckpointOptions::default()).unwrap();
+    let before = all_of(&owned);
+    assert_eq!(before.len(), 14_000);
+    assert_eq!(all_of(&place.restore(&CheckpointChoice::latest())), before);
+}

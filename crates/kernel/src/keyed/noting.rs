@@ -22,7 +22,10 @@ pub(crate) const NOTED_MAX: u64 = 1_000_000;
 
 /// Begins a checkpoint. Answers its number.
 pub(super) fn begin(applying: &mut Applying<'_>, map: &ThingId<'_>) -> Outcome {
-    let mut changed = ChangedMap::open(applying, map)?;
+    let mut changed = match ChangedMap::existing(applying, map)? {
+        Ok(changed) => changed,
+        Err(rejection) => return Ok(Err(rejection.into())),
+    };
     let (commit, noting) = (applying.call.commit, &mut changed.head.content.noting);
     noting.to = commit;
     if noting.from == 0 {

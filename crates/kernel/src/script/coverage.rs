@@ -162,7 +162,7 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("restore", &["existing", "SH-4003", "SH-8010", "SH-8012"]),
     ("end restore", &["written", "SH-4003", "SH-8012", "SH-8013"]),
     ("abandon restore", &["existing", "nothing", "SH-4003"]),
-    ("begin checkpoint", &["written", "SH-4003"]),
+    ("begin checkpoint", &["written", "SH-8001", "SH-4003"]),
     ("end checkpoint", &["written", "existing", "SH-4003", "SH-8001", "SH-8014"]),
     ("key absent", &["holds", "SH-8008"]),
     ("key exists", &["holds", "SH-8008"]),

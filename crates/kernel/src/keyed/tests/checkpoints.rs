@@ -3,6 +3,14 @@
 use crate::script::check;
 
 #[test]
+fn a_checkpoint_makes_no_map() {
+    check(
+        "begin checkpoint m; map m; update m k=a@1; delete map m; begin checkpoint m; map m",
+        "there is no map \"m\" [SH-8001]; no map; m ok; m v3; there is no map \"m\" [SH-8001]; no map",
+    );
+}
+
+#[test]
 fn keys_whose_rows_go_are_noted_from_the_first_checkpoint_on() {
     check(
         "number m 1 a+1 b+1 c+1; number m 2 a-; rows of maps; begin checkpoint m; number m 3 b-; number m 4 b+1; \
@@ -24,8 +32,8 @@ fn what_an_ended_checkpoint_has_is_forgotten() {
 #[test]
 fn deleted_keys_are_noted_when_the_seal_passes_them() {
     check(
-        "begin checkpoint m; update m k=a@1; update m k=none@2; seal m 2; tick; rows of maps; map m",
-        "m v1; m ok; m ok; m v4; 1 heads, 1 gone; 0 keys, 0 deleted, number 0, sealed to 2",
+        "create m monotonic; begin checkpoint m; update m k=a@1; update m k=none@2; seal m 2; tick; rows of maps; map m",
+        "m v1; m v2; m ok; m ok; m v5; 1 heads, 1 gone; 0 keys, 0 deleted, number 0, sealed to 2",
     );
 }
 

@@ -35,8 +35,8 @@ const OPERATIONS: &[(&str, &str, &str, ForAnybody)] = &[
     ("restore", "begin restore % monotonic 0", "restore % 2 k=a@1", ForAnybody::Never),
     ("end restore", "begin restore % monotonic 0", "end restore % 2 0 0 0", ForAnybody::Never),
     ("abandon restore", "begin restore % monotonic 0", "abandon restore % 2", ForAnybody::Never),
-    ("begin checkpoint", "", "begin checkpoint %", ForAnybody::Never),
-    ("end checkpoint", "begin checkpoint %", "end checkpoint % 1", ForAnybody::Never),
+    ("begin checkpoint", "update % k=a@1", "begin checkpoint %", ForAnybody::Never),
+    ("end checkpoint", "update % k=a@1, begin checkpoint %", "end checkpoint % 1", ForAnybody::Never),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use contract::KeyedRejection;
+use contract::keyed::Policy;
 use kernel::keyed::checkpoint::{self, Base};
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use kernel::keyed::rows::ContentRow;
@@ -174,8 +175,15 @@ impl OwnedPartition {
     }
 
     fn begin_checkpoint(&self) -> Result<u64, CheckpointError> {
-        let commit = self.owned_group().commit().with_op(OwnKeyedOp::BeginCheckpoint(self.map().to_owned()));
-        Ok(commit.run()?.commit)
+        let begin = || OwnKeyedOp::BeginCheckpoint(self.map().to_owned());
+        match self.owned_group().commit().with_op(begin()).run() {
+            // Whoever owns a partition may not have committed yet; a partition that nobody owns may not be meant at all.
+            Err(error) if error.code() == "SH-8001" && self.epoch() > 0 => {
+                let create = OwnKeyedOp::Create(self.map().to_owned(), Policy::default());
+                Ok(self.owned_group().commit().with_op(create).with_op(begin()).run()?.commit)
+            }
+            begun => Ok(begun?.commit),
+        }
     }
 
     /// Tells the store that a checkpoint is there: what was noted for those before it is not needed any more.

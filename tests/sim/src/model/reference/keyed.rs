@@ -227,7 +227,7 @@ impl Reference {
             KeyedAct::RestoreRows(number, rows) => self.restore_rows(id, map, content, *number, rows),
             KeyedAct::EndRestore(number, counts) => self.end_restore(id, map, content, *number, counts),
             KeyedAct::AbandonRestore(number) => self.abandon_restore(id, map, content, *number),
-            KeyedAct::BeginCheckpoint => Ok(self.begin_checkpoint(id, map, content)),
+            KeyedAct::BeginCheckpoint => self.begin_checkpoint(id, map, content),
             KeyedAct::EndCheckpoint(begun) => self.end_checkpoint(id, map, content, *begun),
         }
     }

@@ -27,11 +27,14 @@ impl Content {
 }
 
 impl Reference {
-    pub(super) fn begin_checkpoint(&mut self, id: &Id, map: Map, mut content: Content) -> OpOutcome {
+    pub(super) fn begin_checkpoint(&mut self, id: &Id, map: Map, mut content: Content) -> Result<OpOutcome, Rejection> {
+        if self.content(id).is_none() {
+            return Err(KeyedRejection::NoSuchMap { map: id.name.clone() }.into());
+        }
         let from = content.checkpoints.map_or(self.commit, |(from, _)| from);
         content.checkpoints = Some((from, self.commit));
         self.store_unseen(id, map, content);
-        OpOutcome::Written(self.commit)
+        Ok(OpOutcome::Written(self.commit))
     }
 
     pub(super) fn end_checkpoint(
