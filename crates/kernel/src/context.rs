@@ -5,6 +5,7 @@ use session::{Call, Halt, Pushes};
 
 use crate::catalogue::Catalogue;
 use crate::folded::Folded;
+use crate::keyed::budget::RowBudget;
 use crate::keys::things::OwnedId;
 use crate::keys::{HeldKey, Keys, ThingId};
 use crate::schedule::windows::Windows;
@@ -36,6 +37,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) from_its_own_group: bool,
     /// Lanes that the claims of the entry may still correct.
     pub(crate) corrections_left: &'entry mut usize,
+    /// What seals and sweeps of maps may still read in the entry.
+    pub(crate) row_budget: &'entry mut RowBudget,
     /// The number above which attempts start.
     pub(crate) attempts_above: u64,
 }

@@ -103,8 +103,8 @@ pub(crate) trait Contract {
         looked_at: &mut usize,
     ) -> Result<Result<(), Rejection>, Halt>;
 
-    /// Does what is due on a thing.
-    fn when_due(_applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+    /// Does what is due on a thing. Returns how many steps of its tick that was.
+    fn when_due(_applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
         Err(Halt::Inconsistent(format!("nothing is ever due on {work:?}")))
     }
 

@@ -17,6 +17,7 @@ use crate::catalogue::Catalogue;
 use crate::command::{MACHINE, Transact};
 use crate::context::Applying;
 use crate::folded::Folded;
+use crate::keyed::budget::RowBudget;
 use crate::keys::Keys;
 use crate::schedule::windows::Windows;
 use crate::sessions::brought::Hosted;
@@ -79,7 +80,8 @@ impl Draft {
             stamp: *stamp,
             commit: NOT_COMMITTED,
         };
-        let (mut pushes, hosted, mut corrections_left) = (Pushes::default(), Hosted::new(), 0);
+        let (mut pushes, hosted) = (Pushes::default(), Hosted::new());
+        let (mut corrections_left, mut row_budget) = (0, RowBudget::WHOLE);
         let mut applying = Applying {
             state,
             folded,
@@ -97,6 +99,7 @@ impl Draft {
             delivers: false,
             from_its_own_group: false,
             corrections_left: &mut corrections_left,
+            row_budget: &mut row_budget,
             attempts_above,
         };
         applying.savepoint();

@@ -12,6 +12,7 @@ use crate::command::{Body, ClaimNext, MACHINE};
 use crate::context::Applying;
 use crate::damage;
 use crate::folded::Folded;
+use crate::keyed::budget::RowBudget;
 use crate::keys::Keys;
 use crate::keys::due::{DueClock, read_due_suffix};
 use crate::keys::readable::describe_range;
@@ -43,6 +44,8 @@ pub struct Contracts {
     pub(crate) expects_damage: bool,
     /// Lanes that the claims of the entry may still correct.
     corrections_left: usize,
+    /// What seals and sweeps of maps may still read in the entry.
+    row_budget: RowBudget,
     /// The number above which attempts start.
     attempts_above: u64,
 }
@@ -51,13 +54,14 @@ impl Contracts {
     /// The machine with this catalogue, before an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
         let (folded, windows) = (Folded::default(), Windows::default());
-        let (expects_damage, corrections_left, attempts_above) = (false, 0, 0);
-        Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, attempts_above }
+        let (expects_damage, corrections_left, row_budget, attempts_above) = (false, 0, RowBudget::WHOLE, 0);
+        Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, row_budget, attempts_above }
     }
 
     /// Begins with an entry, perhaps not for the first time.
     pub(crate) fn begin_entry(&mut self, attempts_above: u64) {
         self.corrections_left = claims::CORRECTIONS_MAX;
+        self.row_budget = RowBudget::WHOLE;
         self.attempts_above = attempts_above;
     }
 
@@ -67,7 +71,8 @@ impl Contracts {
         call: &'entry Call<'entry>,
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
-        let Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, attempts_above } = self;
+        let Self { catalogue, keys, folded, windows, hosted, .. } = self;
+        let Self { expects_damage, corrections_left, row_budget, attempts_above, .. } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -86,6 +91,7 @@ impl Contracts {
             delivers: false,
             from_its_own_group: false,
             corrections_left,
+            row_budget,
             attempts_above: *attempts_above,
         }
     }

@@ -53,6 +53,11 @@ impl<'map> ChangedMap<'map> {
         })
     }
 
+    /// Whether it does not exist yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.before.as_ref().is_none_or(|before| before.deleted)
+    }
+
     /// The map with this head, for the sweep, which writes the head itself.
     pub(super) fn sweeping(map: &'map ThingId<'map>, head: MapHead) -> Self {
         Self { map, before: Some(head.clone()), head }

@@ -118,7 +118,7 @@ impl Contract for Keyed {
         guard::check(applying, scope, guard, looked_at)
     }
 
-    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
         sweep(applying, work)
     }
 

@@ -32,8 +32,10 @@ pub struct Entry<'row> {
 pub struct Waiting {
     /// How many there are.
     pub count: u32,
-    /// How far the value can move by those that are merged: the sum of their sizes.
-    pub reach: u64,
+    /// How far the value can move by those that are added: the sum of their sizes.
+    pub added: u64,
+    /// The largest size of those that were merged by min or max since updates began to wait: the value may become one of them.
+    pub extreme: u64,
 }
 
 /// What a key that has no value is for.
@@ -79,7 +81,8 @@ impl<'row> Entry<'row> {
         });
         writer.varint(self.commit);
         if waits {
-            writer.varint(self.waiting.count.into()).varint(self.waiting.reach);
+            let Waiting { count, added, extreme } = self.waiting;
+            writer.varint(count.into()).varint(added).varint(extreme);
         }
         match self.state {
             KeyState::Put { version, value } => encode_version(writer, version).raw(value),
@@ -99,7 +102,7 @@ impl<'row> Entry<'row> {
                 PUT_WAITING | MERGED_WAITING | NOTHING_WAITING => {
                     let count = u32::try_from(reader.varint()?).ok().filter(|count| *count > 0);
                     let count = count.ok_or(DecodeError { what: "a number of waiting updates that cannot be" })?;
-                    Waiting { count, reach: reader.varint()? }
+                    Waiting { count, added: reader.varint()?, extreme: reader.varint()? }
                 }
                 _ => Waiting::default(),
             };
@@ -189,12 +192,12 @@ mod tests {
     /// Part of the stored format; `docs/formats/keyed.md`.
     #[test]
     fn golden_entries() {
-        let (none, two) = (Waiting::default(), Waiting { count: 2, reach: 300 });
+        let (none, two) = (Waiting::default(), Waiting { count: 2, added: 300, extreme: 1 });
         let put = KeyState::Put { version: LogicalTime::from(7), value: &[3, b'x'] };
         let states: [(KeyState<'_>, Waiting, &[u8]); 6] = [
-            (put, two, &[0x21, 5, 2, 0xac, 2, 0, 7, 3, b'x']),
-            (KeyState::Merged(1), two, &[0x22, 5, 2, 0xac, 2, 1, 0, 0, 0, 0, 0, 0, 0]),
-            (KeyState::Nothing(Use::Merged), two, &[0x24, 5, 2, 0xac, 2, 2]),
+            (put, two, &[0x21, 5, 2, 0xac, 2, 1, 0, 7, 3, b'x']),
+            (KeyState::Merged(1), two, &[0x22, 5, 2, 0xac, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0]),
+            (KeyState::Nothing(Use::Merged), two, &[0x24, 5, 2, 0xac, 2, 1, 2]),
             (
                 KeyState::Put { version: LogicalTime::new(1, 300), value: &[3, b'x'] },
                 none,
@@ -210,9 +213,9 @@ mod tests {
             assert_eq!(Entry::decode(bytes).expect("an entry"), entry);
         }
         for wrong in [
-            &[0x24, 5, 2, 0, 3][..],
-            &[0x24, 5, 0, 0, 1],
-            &[0x21, 5, 0, 0, 0, 7, 3],
+            &[0x24, 5, 2, 0, 0, 3][..],
+            &[0x24, 5, 0, 0, 0, 1],
+            &[0x21, 5, 0, 0, 0, 0, 7, 3],
             &[],
             &[0x11, 5, 1],
             &[0x12, 5, 1],

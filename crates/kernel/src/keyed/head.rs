@@ -6,6 +6,7 @@ use session::Halt;
 
 use super::entry::Entry;
 use crate::held::Was;
+use crate::keys::Kind;
 
 const FORMAT: u8 = 1;
 
@@ -40,8 +41,21 @@ pub struct Content {
 pub struct Building {
     /// How updates are applied when it is there.
     pub policy: Policy,
+    /// The command that made the map for the restore; 0 if there was one.
+    pub made_by: u64,
     /// What it holds.
     pub content: Content,
+}
+
+/// How far the rows of one kind of a content are gone: none is before it, and none comes there again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The kind of the rows.
+    pub kind: u8,
+    /// The number of the content.
+    pub content: u32,
+    /// Where the keys of the rest begin, without what all have in common.
+    pub from: Vec<u8>,
 }
 
 /// Which keys without rows are noted.
@@ -114,12 +128,27 @@ pub struct MapHead {
     pub unused: Vec<u32>,
     /// When its sweep is due, if there is something to remove.
     pub sweep_us: Option<u64>,
+    /// How far rows are gone that seals and sweeps remove in order, so that they do not pass over them again.
+    pub cursors: Vec<Cursor>,
 }
 
 impl MapHead {
     /// The head of a map that does not exist yet.
     pub(crate) fn new() -> Self {
         Self { content: Content { number: 1, ..Content::default() }, last_content: 1, ..Self::default() }
+    }
+
+    /// Where the rows of a kind begin that may still be there.
+    pub(crate) fn cursor(&self, kind: Kind, content: u32) -> &[u8] {
+        let found = self.cursors.iter().find(|cursor| (cursor.kind, cursor.content) == (kind as u8, content));
+        found.map_or(&[], |cursor| cursor.from.as_slice())
+    }
+
+    /// Notes that no row of a kind is before this place any more.
+    pub(crate) fn set_cursor(&mut self, kind: Kind, content: u32, from: Vec<u8>) {
+        let kind = kind as u8;
+        self.cursors.retain(|cursor| (cursor.kind, cursor.content) != (kind, content));
+        self.cursors.push(Cursor { kind, content, from });
     }
 
     /// What a reader sees of it.
@@ -135,18 +164,23 @@ impl MapHead {
 
     /// Appends the row.
     pub(crate) fn encode(&self, writer: &mut Writer) {
-        let Self { deleted, commit, updated_us, policy, content, building, last_content, unused, sweep_us } = self;
+        let Self { deleted, commit, updated_us, policy, content, building, last_content, unused, .. } = self;
+        let Self { sweep_us, cursors, .. } = self;
         writer.u8(FORMAT).bool(*deleted).u64(*commit).u64(*updated_us).bool(*policy == Policy::Ordered);
         content.encode(writer);
         writer.bool(building.is_some());
         if let Some(building) = building {
-            building.content.encode(writer.bool(building.policy == Policy::Ordered));
+            building.content.encode(writer.bool(building.policy == Policy::Ordered).u64(building.made_by));
         }
         writer.u32(*last_content).u16(u16::try_from(unused.len()).expect("there are few"));
         for number in unused {
             writer.u32(*number);
         }
-        writer.optional_u64(*sweep_us).no_members();
+        writer.optional_u64(*sweep_us).u16(u16::try_from(cursors.len()).expect("there are few"));
+        for Cursor { kind, content, from } in cursors {
+            writer.u8(*kind).u32(*content).bytes(from);
+        }
+        writer.no_members();
     }
 
     /// Reads the row.
@@ -158,12 +192,21 @@ impl MapHead {
             let policy = decode_policy(&mut reader)?;
             let content = Content::decode(&mut reader)?;
             let building = match reader.bool()? {
-                true => Some(Building { policy: decode_policy(&mut reader)?, content: Content::decode(&mut reader)? }),
+                true => Some(Building {
+                    policy: decode_policy(&mut reader)?,
+                    made_by: reader.u64()?,
+                    content: Content::decode(&mut reader)?,
+                }),
                 false => None,
             };
             let last_content = reader.u32()?;
             let unused = (0..reader.u16()?).map(|_| reader.u32()).collect::<Result<_, _>>()?;
             let sweep_us = reader.optional_u64()?;
+            let cursor = |reader: &mut Reader<'_>| {
+                let (kind, content) = (reader.u8()?, reader.u32()?);
+                Ok(Cursor { kind, content, from: reader.bytes()?.to_vec() })
+            };
+            let cursors = (0..reader.u16()?).map(|_| cursor(&mut reader)).collect::<Result<_, DecodeError>>()?;
             reader.no_members()?;
             reader.end().map(|()| Self {
                 deleted,
@@ -175,6 +218,7 @@ impl MapHead {
                 last_content,
                 unused,
                 sweep_us,
+                cursors,
             })
         };
         read().map_err(|error: DecodeError| Halt::Undecodable { what: "the head of a map", error })
@@ -217,11 +261,13 @@ mod tests {
             },
             building: Some(Building {
                 policy: Policy::Ordered,
+                made_by: 16,
                 content: Content { number: 3, keys: 1, ..Content::default() },
             }),
             last_content: 2,
             unused: vec![1],
             sweep_us: Some(10),
+            cursors: vec![Cursor { kind: 0x1f, content: 2, from: vec![17, 18] }],
         };
         let mut writer = Writer::new();
         head.encode(&mut writer);
@@ -232,12 +278,14 @@ mod tests {
         [5, 6, 7, 9, 11, 12, 13, 14, 15].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.push(1);
         [1, 8].map(number).iter().for_each(|number| bytes.extend(number));
-        bytes.extend([1, 1, 3, 0, 0, 0]);
+        bytes.extend([1, 1]);
+        bytes.extend(number(16));
+        bytes.extend([3, 0, 0, 0]);
         [1, 0, 0, 0, 0, 0, 0, 0, 0].map(number).iter().for_each(|number| bytes.extend(number));
         bytes.push(0);
         bytes.extend([2, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1]);
         bytes.extend(number(10));
-        bytes.push(0);
+        bytes.extend([1, 0, 0x1f, 2, 0, 0, 0, 2, 0, 0, 0, 17, 18, 0]);
         assert_eq!(writer.as_slice(), bytes);
         assert_eq!(MapHead::decode(&bytes).expect("a head"), head);
         assert_eq!(head.counted(), Was { bytes: bytes.len(), exists: true });

@@ -4,12 +4,13 @@
 //! one waits is taken, and one that the seal has passed is over) and D3. Never: refuses an update once it waits: whether
 //! it fits is checked when it comes.
 
-use contract::keyed::{LogicalTime, Merge, UpdateOutcome, shown_key};
+use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, shown_key};
 use contract::limits::KEYED_WAITING_MAX;
 use contract::{KeyedRejection, Rejection};
-use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Writer};
+use kv::{Bytes, DecodeError, Reader, Writer};
 use session::Halt;
 
+use super::budget::Chunks;
 use super::changed_map::ChangedMap;
 use super::entry::{Entry, KeyState, Use, Waiting};
 use super::update::{Updating, one_less};
@@ -73,11 +74,30 @@ impl<'row> WaitingUpdate<'row> {
         }
     }
 
-    /// How far it can move an integer.
-    fn reach(&self) -> u64 {
+    /// Whether it is for a key that is put or merged like this.
+    pub(super) fn fits(&self, state: KeyState<'_>) -> bool {
+        let (of, needs) = (use_of(state), self.needs());
+        of == Use::Unknown || needs == Use::Unknown || of == needs
+    }
+
+    /// The state of a key for which it waits: it says what the key is for, if nothing else does.
+    pub(super) fn used<'state>(&self, state: KeyState<'state>) -> KeyState<'state> {
+        if let KeyState::Nothing(Use::Unknown) = state { KeyState::Nothing(self.needs()) } else { state }
+    }
+
+    /// How far it moves an integer.
+    fn added(&self) -> u64 {
         match self {
+            WaitingUpdate::Put(_) | WaitingUpdate::Delete | WaitingUpdate::Merge(Merge::Min | Merge::Max, _) => 0,
             WaitingUpdate::Merge(_, operand) => operand.unsigned_abs(),
-            WaitingUpdate::Put(_) | WaitingUpdate::Delete => 0,
+        }
+    }
+
+    /// How large an integer it may put in the place of another.
+    fn extreme(&self) -> u64 {
+        match self {
+            WaitingUpdate::Merge(Merge::Min | Merge::Max, operand) => operand.unsigned_abs(),
+            WaitingUpdate::Put(_) | WaitingUpdate::Delete | WaitingUpdate::Merge(..) => 0,
         }
     }
 }
@@ -105,24 +125,21 @@ pub(super) fn accept(
     // A key without a row may have been changed by any command up to the last that removed one.
     let new = Entry { commit: content.forgotten, waiting: Waiting::default(), state: KeyState::Nothing(Use::Unknown) };
     let Entry { commit, waiting, state } = before.unwrap_or(new);
-    let of = use_of(state);
-    let needs = update.needs();
-    if of != Use::Unknown && needs != Use::Unknown && of != needs {
-        let (map, key, is_merged) = (changed.map.name.to_owned(), shown_key(key), of == Use::Merged);
+    if !update.fits(state) {
+        let (map, key, is_merged) = (changed.map.name.to_owned(), shown_key(key), use_of(state) == Use::Merged);
         return Ok(Err(KeyedRejection::WrongUse { map, key, is_merged }.into()));
     }
-    let count = waiting.count + 1;
-    if let Err(rejection) = Rejection::check_limit("keyed_waiting_max", KEYED_WAITING_MAX as usize, count as usize) {
+    let count = waiting.count as usize + 1;
+    if let Err(rejection) = Rejection::check_limit("keyed_waiting_max", KEYED_WAITING_MAX as usize, count) {
         return Ok(Err(rejection));
     }
-    let Some(reach) = within_reach(state, waiting.reach, update) else {
+    let Some(waiting) = one_more(state, waiting, update) else {
         let value = if let KeyState::Merged(value) = state { value } else { 0 };
         let operand = if let WaitingUpdate::Merge(_, operand) = update { *operand } else { 0 };
         let (map, key) = (changed.map.name.to_owned(), shown_key(key));
         return Ok(Err(KeyedRejection::Overflow { map, key, value, operand }.into()));
     };
-    let state = if let KeyState::Nothing(Use::Unknown) = state { KeyState::Nothing(needs) } else { state };
-    let after = Entry { commit, waiting: Waiting { count, reach }, state };
+    let after = Entry { commit, waiting, state: update.used(state) };
     applying.held().put(waiting_key, None, false, |writer| update.encode(writer));
     let was = row.as_ref().map(|row| Was::part(row.len()));
     applying.held().put(entry_key, was, false, |writer| after.encode(writer));
@@ -140,36 +157,44 @@ fn use_of(state: KeyState<'_>) -> Use {
     }
 }
 
-/// How far the value can move with one update more, if it fits into 64 bits then, in any order.
-fn within_reach(state: KeyState<'_>, reach: u64, update: &WaitingUpdate<'_>) -> Option<u64> {
-    let reach = reach.checked_add(update.reach())?;
+/// What waits with one update more, if the value fits into 64 bits then, in any order.
+pub(super) fn one_more(state: KeyState<'_>, waiting: Waiting, update: &WaitingUpdate<'_>) -> Option<Waiting> {
+    let count = waiting.count.checked_add(1)?;
+    let added = waiting.added.checked_add(update.added())?;
+    let extreme = waiting.extreme.max(update.extreme());
     let value = if let KeyState::Merged(value) = state { value.unsigned_abs() } else { 0 };
-    let whole = reach.checked_add(value)?;
-    (reach == 0 || whole <= i64::MAX.unsigned_abs()).then_some(reach)
+    let whole = value.max(extreme).checked_add(added);
+    // What only takes the place of others overflows nothing.
+    let fits = added == 0 || whole.is_some_and(|whole| whole <= i64::MAX.unsigned_abs());
+    fits.then_some(Waiting { count, added, extreme })
 }
 
-/// Applies waiting updates that the seal has reached, in order, at most `left` of them.
+/// Applies waiting updates that the seal has reached, in order, at most `left` of them and within the budget of the entry.
+/// Returns how many. `left` is 0 then if there may be more.
 pub(super) fn apply_sealed(
     applying: &mut Applying<'_>,
     changed: &mut ChangedMap<'_>,
     left: &mut usize,
-) -> Result<(), Halt> {
-    let Some(seal) = changed.head.content.seal else { return Ok(()) };
-    let range = applying.keys.map_rows(Kind::KeyedWaiting, changed.map, changed.head.content.number);
-    for (row_key, row) in first_rows(applying, &range, *left)? {
-        let (version, key) = read_version_and_key(&row_key[range.start.len()..])
-            .ok_or_else(|| Halt::Inconsistent("a foreign key among waiting updates".into()))?;
-        if version > seal {
-            break;
+) -> Result<usize, Halt> {
+    let Some(seal) = changed.head.content.seal.filter(|_| changed.head.policy == Policy::Ordered) else {
+        return Ok(0);
+    };
+    let (kind, number) = (Kind::KeyedWaiting, changed.head.content.number);
+    let range = applying.keys.sealed_rows(kind, changed.map, number, seal);
+    let mut chunks = Chunks::of(&changed.head, kind, number, range);
+    let (mut applied, mut left_here) = (0, (*left).min(applying.row_budget.updates));
+    while let Some(rows) = chunks.next(applying, &mut left_here)? {
+        for (row_key, row) in &rows {
+            let (version, key) = read_version_and_key(chunks.suffix(row_key))
+                .ok_or_else(|| Halt::Inconsistent("a foreign key among waiting updates".into()))?;
+            apply_one(applying, changed, version, key, row)?;
         }
-        apply_one(applying, changed, version, key, &row)?;
-        *left -= 1;
+        applied += rows.len();
     }
-    Ok(())
-}
-
-fn first_rows(applying: &Applying<'_>, range: &KeyRange, rows_max: usize) -> Result<Vec<(kv::Key, Bytes)>, Halt> {
-    Ok(applying.state.scan(range, Order::Ascending).take(rows_max).collect::<Result<_, _>>()?)
+    chunks.leave(&mut changed.head);
+    applying.row_budget.updates -= applied;
+    *left = if left_here == 0 { 0 } else { *left - applied };
+    Ok(applied)
 }
 
 fn apply_one(
@@ -186,7 +211,7 @@ fn apply_one(
     let row = applying.state.get(&entry_key)?.ok_or_else(|| wrong("has no entry"))?;
     let Entry { waiting, state, .. } = Entry::decode(&row)?;
     let count = waiting.count.checked_sub(1).ok_or_else(|| wrong("is not counted"))?;
-    let reach = waiting.reach.checked_sub(update.reach()).ok_or_else(|| wrong("reaches too far"))?;
+    let added = waiting.added.checked_sub(update.added()).ok_or_else(|| wrong("adds more than is counted"))?;
     let had_value = matches!(state, KeyState::Put { .. } | KeyState::Merged(_));
     let after = match (update, state) {
         (WaitingUpdate::Put(value), KeyState::Put { .. } | KeyState::Nothing(_)) => KeyState::Put { version, value },
@@ -199,7 +224,7 @@ fn apply_one(
         (WaitingUpdate::Put(_) | WaitingUpdate::Merge(..), _) => return Err(wrong("does not fit its key")),
     };
     let commit = applying.call.commit;
-    let entry = Entry { commit, waiting: Waiting { count, reach }, state: after };
+    let entry = Entry { commit, waiting: Waiting { count, added, extreme: waiting.extreme }, state: after };
     content.waiting = one_less(content.waiting)?;
     if had_value {
         content.keys = one_less(content.keys)?;

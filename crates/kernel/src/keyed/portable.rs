@@ -3,16 +3,19 @@
 //! Keeps: D1 and D2: a map comes back with every key, deleted ones included, or is refused. A map with a damaged part is left out
 //! as a whole: a key that is missing would be applied again.
 
+use contract::keyed::{LogicalTime, Policy, shown_key};
+use contract::limits::KEYED_WAITING_MAX;
 use session::Halt;
 
 use super::changed_map::put_head;
-use super::commit::read_answer;
+use super::commit::check_answer;
 use super::contract::Keyed;
-use super::entry::{Entry, KeyState, decode_position, encode_position};
+use super::entry::{Entry, KeyState, Waiting, decode_position, decode_value, encode_position};
 use super::head::{Content, MapHead, Noting};
 use super::item::KeyedItem;
-use super::ordered::WaitingUpdate;
+use super::ordered::{WaitingUpdate, one_more};
 use crate::catalogue::{BranchId, SpaceId};
+use crate::held::Was;
 use crate::keys::due::{DueClock, DueOf};
 use crate::keys::keyed::read_version_and_key;
 use crate::keys::things::OwnedId;
@@ -26,10 +29,16 @@ use crate::portable::walking::{Walking, foreign, id_of};
 /// The content of an imported map.
 const CONTENT: u32 = 1;
 
+/// What waits for a key that has no value, before the first of these updates is put. So many are never counted.
+const UNCOUNTED: Waiting = Waiting { count: u32::MAX, added: 0, extreme: 0 };
+
 /// The map whose keys are being put.
 pub(crate) struct Filled {
     map: OwnedId,
+    policy: Policy,
     meant: Content,
+    /// Keys that only updates wait for, none of which was put yet.
+    uncounted: u64,
     keys: u64,
     deleted: u64,
     waiting: u64,
@@ -91,20 +100,10 @@ impl Portable for Keyed {
                 shard.held().put(row, None, false, |writer| encode_position(writer, position));
                 Ok(())
             }
-            KeyedItem::Waiting { map, version, key, row } => {
-                in_map(begun, map)?.waiting += 1;
-                WaitingUpdate::decode(row)?;
-                let waiting_key = shard.keys.waiting_update(&shard.place(map)?, CONTENT, *version, key);
-                shard.absent(&waiting_key, "a waiting update of map", &map.name)?;
-                shard.staged_bytes += row.len();
-                shard.held().put(waiting_key, None, false, |writer| {
-                    writer.raw(row);
-                });
-                Ok(())
-            }
+            KeyedItem::Waiting { map, version, key, row } => put_waiting(shard, begun, map, (*version, *key), row),
             KeyedItem::Answer { map, row } => {
                 in_map(begun, map)?.has_answer = true;
-                read_answer(row)?;
+                check_answer(row)?;
                 let key = shard.keys.keyed_answer(&shard.place(map)?, CONTENT);
                 shard.absent(&key, "the last answer of map", &map.name)?;
                 shard.state.put(key, kv::copied(row));
@@ -114,7 +113,9 @@ impl Portable for Keyed {
     }
 
     fn end(begun: &mut Self::Begun) -> Result<(), BuildError> {
-        let Some(Filled { map, meant, keys, deleted, waiting, has_answer }) = begun.take() else { return Ok(()) };
+        let Some(Filled { map, meant, uncounted, keys, deleted, waiting, has_answer, .. }) = begun.take() else {
+            return Ok(());
+        };
         let refused = |what: String| Err(BuildError::Refused(format!("map {:?}: {what}", map.name)));
         let Content { keys: keys_meant, deleted: deleted_meant, waiting: waiting_meant, .. } = meant;
         if (keys, deleted, waiting) != (keys_meant, deleted_meant, waiting_meant) {
@@ -122,6 +123,9 @@ impl Portable for Keyed {
                 "D1: it has {keys} keys, {deleted} deleted ones and {waiting} waiting updates, \
                  not {keys_meant}, {deleted_meant} and {waiting_meant}"
             ));
+        }
+        if uncounted > 0 {
+            return refused(format!("D1: no update waits for {uncounted} of its keys, and they have no value"));
         }
         match has_answer == (meant.last_number > 0) {
             true => Ok(()),
@@ -140,7 +144,9 @@ fn put_map(
     let key = shard.keys.map(&id);
     shard.absent(&key, "map", &map.name)?;
     let content = Content { number: CONTENT, ..head.content };
-    *begun = Some(Filled { map: map.clone(), meant: content, keys: 0, deleted: 0, waiting: 0, has_answer: false });
+    let (map_of, policy, meant) = (map.clone(), head.policy, content);
+    let (uncounted, keys, deleted, waiting, has_answer) = (0, 0, 0, 0, false);
+    *begun = Some(Filled { map: map_of, policy, meant, uncounted, keys, deleted, waiting, has_answer });
     names::set_listed(&mut shard.state, &shard.keys, Kind::KeyedMap, &id, true);
     shard.applying(|applying| {
         if let Some(at_us) = head.sweep_us {
@@ -153,9 +159,10 @@ fn put_map(
     })
 }
 
-/// A head without what stays behind: a restore that has not ended, and what is noted for checkpoints.
+/// A head without what stays behind: a restore that has not ended, what is noted for checkpoints, and how far rows are gone.
 fn exported(head: MapHead) -> MapHead {
-    MapHead { building: None, content: Content { noting: Noting::default(), ..head.content }, ..head }
+    let content = Content { noting: Noting::default(), ..head.content };
+    MapHead { building: None, content, cursors: Vec::new(), ..head }
 }
 
 /// Checks that this is the map whose keys are being put.
@@ -172,18 +179,81 @@ fn put_key(
     entry: &Entry<'_>,
 ) -> Result<(), BuildError> {
     let filled = in_map(begun, map)?;
+    check_key(map, key)?;
     let id = shard.place(map)?;
     let row = Keys::entry_at(&shard.keys.entry_prefix(&id, CONTENT), key);
     shard.absent(&row, "a key of map", &map.name)?;
-    if let KeyState::Deleted(version) = entry.state {
-        filled.deleted += 1;
-        shard.state.put(shard.keys.deleted_key(&id, CONTENT, version, key), kv::Bytes::default());
-    } else if entry.has_value() {
-        filled.keys += 1;
+    // Updates that wait are counted as they come.
+    let mut waiting = Waiting::default();
+    match (entry.state, filled.policy) {
+        (KeyState::Deleted(version), Policy::Monotonic) => {
+            filled.deleted += 1;
+            shard.state.put(shard.keys.deleted_key(&id, CONTENT, version, key), kv::Bytes::default());
+        }
+        (KeyState::Nothing(_), Policy::Ordered) => {
+            filled.uncounted += 1;
+            waiting = UNCOUNTED;
+        }
+        (KeyState::Put { .. } | KeyState::Merged(_), _) => filled.keys += 1,
+        _ => return Err(refused(map, key, "is as no key of a map with its policy can be")),
     }
     if let KeyState::Put { value, .. } = entry.state {
         shard.staged_bytes += value.len();
     }
+    let entry = Entry { waiting, ..*entry };
     shard.held().put(row, None, false, |writer| entry.encode(writer));
     Ok(())
+}
+
+/// Puts an update that waits, and counts it in its key, as when it came first.
+fn put_waiting(
+    shard: &mut NewShard<'_>,
+    begun: &mut Option<Filled>,
+    map: &OwnedId,
+    (version, key): (LogicalTime, &[u8]),
+    row: &[u8],
+) -> Result<(), BuildError> {
+    let filled = in_map(begun, map)?;
+    if filled.policy != Policy::Ordered {
+        return Err(refused(map, key, "has an update that waits, in a monotonic map"));
+    }
+    filled.waiting += 1;
+    check_key(map, key)?;
+    let update = WaitingUpdate::decode(row)?;
+    if let WaitingUpdate::Put(value) = update {
+        decode_value(value)?;
+    }
+    let id = shard.place(map)?;
+    let waiting_key = shard.keys.waiting_update(&id, CONTENT, version, key);
+    shard.absent(&waiting_key, "a waiting update of map", &map.name)?;
+    let entry_key = Keys::entry_at(&shard.keys.entry_prefix(&id, CONTENT), key);
+    let Some(entry_row) = shard.state.get(&entry_key)? else {
+        return Err(refused(map, key, "is not there, and an update waits for it"));
+    };
+    let mut entry = Entry::decode(&entry_row)?;
+    if entry.waiting == UNCOUNTED {
+        filled.uncounted -= 1;
+        entry.waiting = Waiting::default();
+    }
+    if !update.fits(entry.state) {
+        return Err(refused(map, key, "is put or merged, and the other waits for it"));
+    }
+    entry.state = update.used(entry.state);
+    let waiting = one_more(entry.state, entry.waiting, &update);
+    let waiting = waiting.filter(|waiting| waiting.count <= KEYED_WAITING_MAX);
+    entry.waiting = waiting.ok_or_else(|| refused(map, key, "has more updates that wait than fit"))?;
+    shard.staged_bytes += row.len();
+    shard.held().put(waiting_key, None, false, |writer| {
+        writer.raw(row);
+    });
+    shard.held().put(entry_key, Some(Was::part(entry_row.len())), false, |writer| entry.encode(writer));
+    Ok(())
+}
+
+fn check_key(map: &OwnedId, key: &[u8]) -> Result<(), BuildError> {
+    contract::names::check_key(key).map_err(|_| refused(map, key, "is empty or too long"))
+}
+
+fn refused(map: &OwnedId, key: &[u8], what: &str) -> BuildError {
+    BuildError::Refused(format!("map {:?}: D1: key {:?} {what}", map.name, shown_key(key)))
 }

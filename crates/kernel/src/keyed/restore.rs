@@ -5,6 +5,7 @@
 //! touches what the map holds, before the last step.
 
 use contract::keyed::{InputPosition, LogicalTime, Policy, shown_key};
+use contract::limits::KEYED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::Bytes;
 use session::Halt;
@@ -43,23 +44,34 @@ pub struct RestoredCounts {
     pub waiting: u64,
 }
 
-/// Begins to put a content aside; one that was begun before is abandoned. Answers its number.
+/// Begins to put a content aside; one that was begun before is abandoned. Answers its number. A map that does not exist is made.
 pub(super) fn begin(applying: &mut Applying<'_>, map: &ThingId<'_>, restored: &RestoredMap) -> Outcome {
+    let RestoredMap { policy, last_number, seal } = *restored;
     let mut changed = ChangedMap::open(applying, map)?;
+    let made_by = match changed.is_new() {
+        true => applying.call.commit,
+        false => changed.head.building.map_or(0, |building| building.made_by),
+    };
     if let Err(rejection) = abandon_building(applying, &mut changed)? {
         return Ok(Err(rejection));
     }
+    if changed.is_new() {
+        changed.head.policy = policy;
+    }
     let number = next_content(&changed.head)?;
-    let RestoredMap { policy, last_number, seal } = *restored;
     changed.head.last_content = number;
-    changed.head.building =
-        Some(Building { policy, content: Content { number, last_number, seal, ..Content::default() } });
+    let content = Content { number, last_number, seal, ..Content::default() };
+    changed.head.building = Some(Building { policy, made_by, content });
     changed.store_unseen(applying);
     Ok(Ok(OpOutcome::Assigned(number)))
 }
 
 /// Puts rows aside. The same rows again change nothing.
 pub(super) fn put_rows(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u32, rows: &ContentRows<'_>) -> Outcome {
+    let count = rows.iter().count();
+    if let Err(rejection) = Rejection::check_limit("keyed_updates_max", KEYED_UPDATES_MAX, count) {
+        return Ok(Err(rejection));
+    }
     let (mut changed, mut building) = match building_of(applying, map, number)? {
         Ok(found) => found,
         Err(rejection) => return Ok(Err(rejection)),
@@ -80,7 +92,7 @@ pub(super) fn put_rows(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u
 
 /// Lets what was put aside take the place of what the map holds.
 pub(super) fn end(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u32, counts: &RestoredCounts) -> Outcome {
-    let (mut changed, Building { policy, content: built }) = match building_of(applying, map, number)? {
+    let (mut changed, Building { policy, content: built, .. }) = match building_of(applying, map, number)? {
         Ok(found) => found,
         Err(rejection) => return Ok(Err(rejection)),
     };
@@ -105,7 +117,7 @@ pub(super) fn end(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u32, c
     Ok(Ok(OpOutcome::Written(commit)))
 }
 
-/// Gives up what was put aside.
+/// Gives up what was put aside, and the map if that was made for it and never held anything.
 pub(super) fn abandon(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u32) -> Outcome {
     let (mut changed, building) = match building_of(applying, map, number)? {
         Ok(found) => found,
@@ -115,8 +127,20 @@ pub(super) fn abandon(applying: &mut Applying<'_>, map: &ThingId<'_>, number: u3
     if let Err(rejection) = abandon_building(applying, &mut changed)? {
         return Ok(Err(rejection));
     }
-    changed.store_unseen(applying);
+    if building.made_by == changed.head.commit && holds_nothing(&changed.head.content) {
+        changed.head.content = Content::default();
+        changed.head.deleted = true;
+        changed.store(applying, Reason::Deleted);
+    } else {
+        changed.store_unseen(applying);
+    }
     Ok(Ok(OpOutcome::Existing(applying.call.commit)))
+}
+
+/// Whether a content has no rows, as far as its numbers tell, and no commit has changed it.
+fn holds_nothing(content: &Content) -> bool {
+    let Content { keys, deleted, waiting, last_number, seal, .. } = *content;
+    (keys, deleted, waiting, last_number, seal) == (0, 0, 0, 0, None)
 }
 
 type Found<'map> = Result<(ChangedMap<'map>, Building), Rejection>;

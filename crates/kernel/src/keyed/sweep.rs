@@ -4,9 +4,9 @@
 //!
 //! Touches: the rows of a map. Never: changes what becomes of an update.
 
-use kv::{KeyRange, Order};
 use session::Halt;
 
+use super::budget::Chunks;
 use super::changed_map::{ChangedMap, note, put_head, read_head};
 use super::entry::Entry;
 use super::head::MapHead;
@@ -20,24 +20,25 @@ use crate::held::Was;
 use crate::keys::keyed::{CONTENT_ROWS, read_version_and_key};
 use crate::keys::{Keys, Kind, ThingId};
 
-/// Rows that one step removes. Each step is in an entry of its own, so that other due work goes on.
-pub(super) const SWEPT_ROWS_MAX: usize = 512;
+/// Waiting updates and other rows that a sweep of one map takes at a time. What is left is not due in the same tick.
+const SWEPT_ROWS_MAX: u32 = 512;
 
-/// Does a step, and has the next one follow if there is more to do.
-pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+/// Sweeps a map, and has the next sweep follow if there is more to do. Returns how many steps of its tick it took: one for each
+/// row, so that a tick sweeps few maps with many rows, or many with few.
+pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
     let map = work.thing();
     applying.delete_due(work.clock, work.at_us, work.of, &map);
     // The rows of a deleted branch go with it.
-    let Some(before) = read_head(applying, &map)?.filter(|_| applying.is_live(work.id)) else { return Ok(()) };
+    let Some(before) = read_head(applying, &map)?.filter(|_| applying.is_live(work.id)) else { return Ok(1) };
     let mut changed = ChangedMap::sweeping(&map, before.clone());
-    let mut left = SWEPT_ROWS_MAX;
-    apply_sealed(applying, &mut changed, &mut left)?;
-    let applied = left < SWEPT_ROWS_MAX;
+    let mut left = SWEPT_ROWS_MAX as usize;
+    let applied = apply_sealed(applying, &mut changed, &mut left)?;
     let mut head = changed.head;
     remove_unused(applying, &map, &mut head, &mut left)?;
     forget_deleted(applying, &map, &mut head, &mut left)?;
     forget_noted(applying, &map, &mut head, &mut left)?;
-    if applied {
+    let steps = (SWEPT_ROWS_MAX - u32::try_from(left).expect("it only falls")).max(1);
+    if applied > 0 {
         // What readers see has changed.
         (head.commit, head.updated_us) = (applying.call.commit, applying.call.stamp.wall_us);
         note(applying, &map, &head, Reason::Written);
@@ -51,7 +52,7 @@ pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(
         true => {
             let key = applying.keys.map(&map);
             applying.held().delete(key, before.counted());
-            return Ok(());
+            return Ok(steps);
         }
         false => None,
     };
@@ -59,7 +60,7 @@ pub(super) fn sweep(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(
         applying.put_due(work.clock, at_us, work.of, &map);
     }
     put_head(applying, &map, Some(&before), &head);
-    Ok(())
+    Ok(steps)
 }
 
 fn remove_unused(
@@ -70,16 +71,19 @@ fn remove_unused(
 ) -> Result<(), Halt> {
     while let Some(number) = head.unused.first().copied() {
         for kind in CONTENT_ROWS {
-            let range = applying.keys.map_rows(kind, map, number);
-            for (key, row) in some_rows(applying, &range, *left)? {
-                applying.held().delete_found(key, &row)?;
-                *left -= 1;
+            let mut chunks = Chunks::of(head, kind, number, applying.keys.map_rows(kind, map, number));
+            while let Some(rows) = chunks.next(applying, left)? {
+                for (key, row) in rows {
+                    applying.held().delete_found(key, &row)?;
+                }
             }
+            chunks.leave(head);
         }
         if *left == 0 {
             return Ok(());
         }
         head.unused.remove(0);
+        head.cursors.retain(|cursor| cursor.content != number);
     }
     Ok(())
 }
@@ -90,25 +94,26 @@ fn forget_deleted(
     head: &mut MapHead,
     left: &mut usize,
 ) -> Result<(), Halt> {
+    let Some(seal) = head.content.seal else { return Ok(()) };
+    let (kind, number) = (Kind::KeyedDeleted, head.content.number);
+    let mut chunks = Chunks::of(head, kind, number, applying.keys.sealed_rows(kind, map, number, seal));
     let content = &mut head.content;
-    let range = applying.keys.map_rows(Kind::KeyedDeleted, map, content.number);
     let entries = applying.keys.entry_prefix(map, content.number);
-    for (row_key, _) in some_rows(applying, &range, *left)? {
-        let (version, key) = read_version_and_key(&row_key[range.start.len()..])
-            .ok_or_else(|| Halt::Inconsistent("a foreign key among deleted keys".into()))?;
-        if !content.seals(version) {
-            break;
+    while let Some(rows) = chunks.next(applying, left)? {
+        for (row_key, _) in rows {
+            let (_, key) = read_version_and_key(chunks.suffix(&row_key))
+                .ok_or_else(|| Halt::Inconsistent("a foreign key among deleted keys".into()))?;
+            let entry_key = Keys::entry_at(&entries, key);
+            let row = applying.state.get(&entry_key)?;
+            let row = row.ok_or_else(|| Halt::Inconsistent("D1: a deleted key has no entry".into()))?;
+            content.forgotten = content.forgotten.max(content.changed_at(&Entry::decode(&row)?));
+            content.deleted = one_less(content.deleted)?;
+            applying.held().delete(entry_key, Was::part(row.len()));
+            note_gone(applying, map, content, key)?;
+            applying.state.delete(row_key);
         }
-        let entry_key = Keys::entry_at(&entries, key);
-        let row = applying.state.get(&entry_key)?;
-        let row = row.ok_or_else(|| Halt::Inconsistent("D1: a deleted key has no entry".into()))?;
-        content.forgotten = content.forgotten.max(content.changed_at(&Entry::decode(&row)?));
-        content.deleted = one_less(content.deleted)?;
-        applying.held().delete(entry_key, Was::part(row.len()));
-        note_gone(applying, map, content, key)?;
-        applying.state.delete(row_key);
-        *left -= 1;
     }
+    chunks.leave(head);
     Ok(())
 }
 
@@ -119,14 +124,13 @@ fn forget_noted(
     left: &mut usize,
 ) -> Result<(), Halt> {
     let Some(range) = unneeded(applying, map, &head.content) else { return Ok(()) };
-    for (row_key, _) in some_rows(applying, &range, *left)? {
-        head.content.noting.count = one_less(head.content.noting.count)?;
-        applying.state.delete(row_key);
-        *left -= 1;
+    let mut chunks = Chunks::of(head, Kind::KeyedGone, head.content.number, range);
+    while let Some(rows) = chunks.next(applying, left)? {
+        for (row_key, _) in rows {
+            head.content.noting.count = one_less(head.content.noting.count)?;
+            applying.state.delete(row_key);
+        }
     }
+    chunks.leave(head);
     Ok(())
-}
-
-fn some_rows(applying: &Applying<'_>, range: &KeyRange, rows_max: usize) -> Result<Vec<(kv::Key, kv::Bytes)>, Halt> {
-    Ok(applying.state.scan(range, Order::Ascending).take(rows_max).collect::<Result<_, _>>()?)
 }

@@ -63,6 +63,14 @@ impl Keys {
         HeldKey::new(row)
     }
 
+    /// The rows of one kind of a map's content whose versions are at or below a seal.
+    pub fn sealed_rows(&self, kind: Kind, map: &ThingId<'_>, content: u32, seal: LogicalTime) -> KeyRange {
+        let start = self.content_prefix(kind, map, content);
+        let mut last = start.clone();
+        push_version(&mut last, seal);
+        KeyRange { start: start.to_vec(), end: KeyRange::prefix(&last).end }
+    }
+
     /// What the keys of all rows begin with that note removed keys under a number; the key itself follows.
     pub fn gone_prefix(&self, map: &ThingId<'_>, content: u32, noted: u64) -> Key {
         let mut prefix = self.content_prefix(Kind::KeyedGone, map, content);
@@ -118,6 +126,9 @@ mod tests {
         assert_eq!(read_version_and_key(&deleted[prefix..]), Some((version, b"k".as_slice())));
         assert_eq!(read_version_and_key(&deleted[prefix..][..15]), None);
         assert_eq!(hex(&keys.waiting_update(&map, 3, version, b"k")), front("1f") + content + version_bytes + "6b");
+        let sealed = keys.sealed_rows(Kind::KeyedWaiting, &map, 3, version);
+        assert_eq!(hex(&sealed.start), front("1f") + content);
+        assert_eq!(sealed.end.map(|end| hex(&end)), Some(front("1f") + content + "00000000000000010000000000000103"));
         assert_eq!(hex(&keys.gone_key(&map, 3, 258, b"k")), front("1d") + content + "0000000000000102" + "6b");
         assert_eq!(hex(&keys.keyed_answer(&map, 3)), front("1e") + content);
     }

@@ -134,8 +134,8 @@ impl Contract for Records {
         guard::check(applying, scope, guard)
     }
 
-    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
-        due::when_due(applying, work)
+    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
+        due::when_due(applying, work).map(|()| 1)
     }
 
     fn erase_some(applying: &mut Applying<'_>, bucket: u16, space: u32, branch: u32) -> Result<(), Halt> {

@@ -86,14 +86,15 @@ impl Contract for Runs {
         })
     }
 
-    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+    fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
         let run = work.thing();
         if applying.is_live(work.id) {
-            return life::remove_some(applying, &run, work.at_us);
+            life::remove_some(applying, &run, work.at_us)?;
+        } else {
+            // Its rows go with its branch.
+            applying.delete_due(work.clock, work.at_us, work.of, &run);
         }
-        // Its rows go with its branch.
-        applying.delete_due(work.clock, work.at_us, work.of, &run);
-        Ok(())
+        Ok(1)
     }
 
     fn shard_rows(keys: &Keys, space: u32, branch: u32) -> Vec<KeyRange> {

@@ -62,7 +62,8 @@ fn next_due(applying: &mut Applying<'_>, clock: DueClock) -> Result<Option<(Entr
     Ok(Some((entry, at_us, due)))
 }
 
-/// Does one piece of due work, or up to `steps_max` for an ended session. Returns the number of steps.
+/// Does one piece of due work, or up to `steps_max` for an ended session. Returns the number of steps: the sweep of a map takes
+/// one for each row, so it may take more than are left.
 fn step(
     applying: &mut Applying<'_>,
     clock: DueClock,
@@ -75,14 +76,14 @@ fn step(
         Due::Send { number } => deliver(applying, bucket, at_us, *number).map(|()| 1),
         Due::DeadLetter { space, branch, number } => expire(applying, bucket, (*space, *branch), *number).map(|()| 1),
         Due::Session(session) => give_back(applying, bucket, at_us, *session, steps_max),
-        Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }).map(|()| 1),
+        Due::Thing(of, id) => when_due(applying, &DueWork { clock, at_us, of: *of, id, bucket }),
     }
 }
 
 macro_rules! dispatch {
     ($($folder:ident: $contract:ident { $kind:ident, $act:ident, $guard:ident, $item:ident, $trim:ident })*) => {
-        /// Does what is due on a thing, as its contract does it.
-        fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<(), Halt> {
+        /// Does what is due on a thing, as its contract does it. Returns the number of steps.
+        fn when_due(applying: &mut Applying<'_>, work: &DueWork<'_>) -> Result<u32, Halt> {
             match work.of {
                 $(of if crate::$folder::contract::$contract::DUE.contains(&of) => {
                     crate::$folder::contract::$contract::when_due(applying, work)

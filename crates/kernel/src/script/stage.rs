@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kv::{MemoryStore, Store, View, Writer};
+use kv::{Batch, KeyRange, MemoryStore, Order, Store, View, Writer};
 use session::{Envelope, Reply, Stamp};
 
 use super::words::{group_and_name, number, show_time, time_us};
@@ -11,6 +11,7 @@ use crate::answer::Answer;
 use crate::command::Body;
 use crate::entry::{EntryHeader, EntryPlace};
 use crate::keys::ThingId;
+use crate::keys::due::DueClock;
 use crate::outbox::command::DeadLetterAct;
 use crate::records::trim::RecordTrim;
 use crate::trim::find_due;
@@ -145,6 +146,7 @@ impl Stage {
                 self.restart();
                 String::new()
             }
+            ["drop", "due"] => self.drop_due(),
             ["image"] => self.change_over(),
             ["on", name] => {
                 let space = self.kernel.catalogue().space(self.space).unwrap();
@@ -229,6 +231,19 @@ impl Stage {
     /// Goes on with a kernel that has nothing in memory.
     pub(super) fn restart(&mut self) {
         self.kernel = Kernel::load(&*self.view(), self.kernel.keys()).unwrap().unwrap();
+    }
+
+    /// Removes what is due by wall time, as ticks do that meet a damaged row.
+    fn drop_due(&mut self) -> String {
+        let keys = self.kernel.keys();
+        for bucket in 0..4 {
+            let range = KeyRange::prefix(&keys.due_prefix(DueClock::Wall, bucket));
+            for row in self.view().scan(&range, Order::Ascending) {
+                self.store.commit(Batch::new().delete(row.unwrap().0)).unwrap();
+            }
+        }
+        self.restart();
+        String::new()
     }
 
     /// Goes on with a restored image, in another generation.

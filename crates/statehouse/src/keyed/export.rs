@@ -59,7 +59,6 @@ fn map(line: Line, head: &MapHead) -> Line {
 
 fn entry_of(line: Line, key: &[u8], entry: &Entry<'_>) -> Result<Line, Halt> {
     let line = line.value("key", &key_of(key)).number_unless_zero("commit", entry.commit);
-    let line = line.number_unless_zero("waiting", entry.waiting.count).number_unless_zero("reach", entry.waiting.reach);
     Ok(match (entry.state, entry.value()?) {
         (KeyState::Deleted(deleted), _) => line.nested("deleted", version(deleted)),
         (KeyState::Nothing(of), _) => line.text("nothing", use_word(of)),

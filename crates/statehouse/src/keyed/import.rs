@@ -39,8 +39,9 @@ pub(crate) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Re
         kinds::MAP_ANSWER => builder.put(&Item::Map(KeyedItem::Answer { map, row: &line.octets("answer")? })),
         _ => {
             let (key, mut value) = (key_of(line)?, Writer::new());
-            let waiting = Waiting { count: line.number_or_zero("waiting")?, reach: line.number_or_zero("reach")? };
-            let entry = Entry { commit: line.number_or_zero("commit")?, waiting, state: state(line, &mut value)? };
+            // What waits follows, and is counted then.
+            let (commit, waiting) = (line.number_or_zero("commit")?, Waiting::default());
+            let entry = Entry { commit, waiting, state: state(line, &mut value)? };
             builder.put(&Item::Map(KeyedItem::Key { map, key: &key, entry }))
         }
     }?)

@@ -1,6 +1,7 @@
 //! Exports and imports: the content of a store as lines, and a store built from them that continues.
 
 mod furnished;
+mod maps;
 mod neighbours;
 mod released;
 

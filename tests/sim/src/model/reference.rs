@@ -40,6 +40,7 @@ use cells::CellFloor;
 pub(crate) use counters::ReferenceCounters;
 use feed::Feed;
 pub(crate) use id::Id;
+use keyed::SealedLeft;
 pub(crate) use keyed::{Content, Map, State};
 pub(crate) use letters::Letter;
 pub(crate) use one_session::Session;
@@ -248,6 +249,8 @@ pub(crate) struct Reference {
     pub(crate) cluster_us: u64,
     /// Lanes that the claims of the entry may still correct.
     corrections_left: usize,
+    /// Waiting updates that seals may still apply in the entry, and the bytes that they may still read.
+    sealed_left: SealedLeft,
     pub(crate) commit: u64,
     pub(crate) revision: u64,
     /// The session of the command.
@@ -313,6 +316,7 @@ impl Reference {
             wall_us: 0,
             cluster_us: 0,
             corrections_left: CORRECTIONS_MAX,
+            sealed_left: SealedLeft::WHOLE,
             commit: 0,
             revision: 1,
             undo: Vec::new(),
@@ -326,6 +330,7 @@ impl Reference {
         self.wall_us = wall_us.max(self.wall_us + 1);
         self.cluster_us = cluster_us.max(self.cluster_us);
         self.corrections_left = CORRECTIONS_MAX;
+        self.sealed_left = SealedLeft::WHOLE;
     }
 
     pub(crate) fn bucket(&self, id: &Id) -> u16 {

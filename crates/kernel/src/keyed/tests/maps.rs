@@ -94,3 +94,34 @@ fn an_image_has_maps() {
         "m ok; same bytes; k=a, l=1; topic:4 c1; 1 heads, 2 keys, 1 positions, 1 answers",
     );
 }
+
+#[test]
+fn a_tick_takes_a_step_for_each_row_that_it_removes() {
+    check(
+        "limit tick_steps_max 10; repeat 20 update a k%=x@1; repeat 20 update b k%=x@1; delete map a; delete map b; advance 1s; \
+         tick; rows of maps; tick; rows of maps",
+        "a ok; b ok; a v42; b v43; 2 heads, 20 keys; 2 heads",
+    );
+}
+
+/// Of 4 MiB.
+#[test]
+fn a_sweep_reads_bounded_bytes() {
+    let large = "x".repeat(100 << 10);
+    check(
+        &format!(
+            "repeat 50 update m k%={large}@1; delete map m; advance 1s; tick; rows of maps; advance 1s; tick; rows of maps"
+        ),
+        "m ok; m v51; 1 heads, 9 keys; 1 heads",
+    );
+}
+
+/// A tick that meets a damaged row drops what was due.
+#[test]
+fn a_sweep_that_was_dropped_is_scheduled_again() {
+    check(
+        "update m k=none@1 l=none@2; seal m 1; drop due; due; advance 1s; tick; map m; seal m 2; due; tick; map m",
+        "m ok; m v2; wall never, cluster never; 0 keys, 2 deleted, number 0, sealed to 1; m v4; wall 0s, cluster never; \
+         0 keys, 0 deleted, number 0, sealed to 2",
+    );
+}

@@ -130,3 +130,42 @@ fn an_image_a_restart_and_a_deletion_treat_waiting_updates_as_the_rest() {
         "m v1; m ok; same bytes; m v3; k=a; m v4; 1 heads",
     );
 }
+
+/// Whoever has read it before its deletion must read again.
+#[test]
+fn a_key_that_comes_back_was_changed_when_it_went() {
+    check(
+        "create m ordered; update m k=a@1; seal m 1; update m k=none@2; seal m 2; update m k=b@3; \
+         in m if key m k unchanged since c3: set c 1; in m if keys m a.. unchanged since c3: set c 1; \
+         in m if key m k unchanged since c5: set c 1; delete map m; create m ordered; update m k=a@1; \
+         in m if key m k unchanged since c9: set c 1",
+        "m v1; m ok; m v3; m ok; m v5; m ok; key \"k\" of map \"m\" is not as expected: it has no version [SH-8008]; \
+         key \"a\" of map \"m\" is not as expected: it has no version [SH-8008]; c v1; m v10; m v11; m ok; \
+         key \"k\" of map \"m\" is not as expected: it has no version [SH-8008]",
+    );
+}
+
+#[test]
+fn the_smaller_and_the_larger_of_integers_overflow_nothing() {
+    check(
+        "create m ordered; update m k>9223372036854775807@1 k<-9223372036854775808@2 k>5@3; update m k+1@4; seal m 3; key m k; \
+         update m k+9223372036854775800@4; update m k>7@5; update m k<8@6; seal m 6; key m k; update m k+1@7",
+        "m v1; m ok; key \"k\" of map \"m\" holds 0, and adding 1 to it would overflow [SH-8003]; m v4; 5 merged; m ok; m ok; \
+         key \"k\" of map \"m\" holds 5, and adding 8 to it would overflow [SH-8003]; m v8; 9223372036854775805 merged; m ok",
+    );
+}
+
+/// Of 4 MiB; the sweep does the rest.
+#[test]
+fn the_seals_of_an_entry_read_bounded_bytes_between_them() {
+    let large = "x".repeat(100 << 10);
+    check(
+        &format!(
+            "in g: create m ordered, create n ordered; repeat 25 in g: update m k%={large}@%, update n k%={large}@%; \
+             in g: seal m 25, seal n 25; map g/m; map g/n; advance 1s; tick; map g/n; rows of maps"
+        ),
+        "m v1, n v1; m ok, n ok; m v27, n v27; 25 keys, 0 deleted, number 0, sealed to 25, 0 waiting; \
+         16 keys, 0 deleted, number 0, sealed to 25, 9 waiting; 25 keys, 0 deleted, number 0, sealed to 25, 0 waiting; \
+         2 heads, 2 names, 50 keys",
+    );
+}

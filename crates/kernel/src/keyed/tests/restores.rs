@@ -142,3 +142,14 @@ fn only_the_owner_of_a_guarded_group_restores_a_map_there() {
         &format!("{}; none", [unfenced; 6].join("; ")),
     );
 }
+
+#[test]
+fn a_map_that_a_restore_makes_is_as_the_restored_one_and_goes_if_that_is_given_up() {
+    check(
+        "begin restore m ordered 0; create m ordered; restore m 2 k=a@1; begin restore m ordered 0; abandon restore m 3; map m; \
+         advance 1s; tick; rows of maps; begin restore m monotonic 0; update m k=a@1; abandon restore m 5; keys m; \
+         create n monotonic; begin restore n monotonic 0; abandon restore n 2; map n",
+        "m number 2; m is v1; m is v3; m number 3; m is v5; no map; 1 heads; m number 5; m ok; m is v9; k=a; n v10; n number 2; \
+         n is v12; 0 keys, 0 deleted, number 0",
+    );
+}

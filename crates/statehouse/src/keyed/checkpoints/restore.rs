@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use contract::Error;
+use contract::limits::KEYED_UPDATES_MAX;
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use node::error::unexpected_answer;
 use node::pending::Pending;
@@ -156,6 +157,7 @@ pub(in crate::keyed) struct Restoring<'restoring> {
     map: &'restoring str,
     number: u32,
     rows: Vec<u8>,
+    row_count: usize,
     pending: VecDeque<Pending<(Committed, Vec<Done>)>>,
 }
 
@@ -171,13 +173,14 @@ impl<'restoring> Restoring<'restoring> {
             [Done::Map(KeyedDone::RestoreBegun { number })] => *number,
             other => return Err(unexpected_answer("the beginning of a restore", &other)),
         };
-        Ok(Self { commit, map, number, rows: Vec::new(), pending: VecDeque::new() })
+        Ok(Self { commit, map, number, rows: Vec::new(), row_count: 0, pending: VecDeque::new() })
     }
 
     /// Puts an encoded row aside. Returns whether that took a command.
     pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<bool, Error> {
         self.rows.extend_from_slice(row);
-        let is_full = self.rows.len() >= COMMAND_BYTES;
+        self.row_count += 1;
+        let is_full = self.rows.len() >= COMMAND_BYTES || self.row_count == KEYED_UPDATES_MAX;
         if is_full {
             self.send()?;
         }
@@ -186,6 +189,7 @@ impl<'restoring> Restoring<'restoring> {
 
     fn send(&mut self) -> Result<(), Error> {
         let rows = std::mem::take(&mut self.rows);
+        self.row_count = 0;
         let commit = (self.commit)().with_op(OwnKeyedOp::RestoreRows(self.map.to_owned(), self.number, rows));
         self.pending.push_back(commit.run_each_later());
         if self.pending.len() >= PENDING_MAX { self.wait_for_one() } else { Ok(()) }

@@ -2,8 +2,8 @@
 //! beside what they count.
 //!
 //! Three things it must know of the kernel's way: a tick removes a bounded number of rows of what was deleted, so how many are left
-//! (`unused`); a seal applies a bounded number of waiting updates; and a key whose row is gone may have been changed since any
-//! command up to the last that removed one (`forgotten`).
+//! (`unused`); the seals of an entry apply a bounded number of waiting updates, of so many bytes; and a key whose row is gone may
+//! have been changed since any command up to the last that removed one (`forgotten`).
 
 mod checkpoints;
 mod conditions;
@@ -19,6 +19,7 @@ use contract::{KeyedRejection, Rejection, Value};
 use kernel::keyed::command::Commit;
 use kernel::{KeyedAct, Op, OpOutcome, Transact};
 
+pub(super) use self::updates::SealedLeft;
 pub(crate) use self::updates::Waiting;
 use super::{ANY_REASON, Id, Outcome, Reference, Undo};
 use crate::model::drawn::encode;
@@ -40,6 +41,8 @@ pub(crate) struct Map {
     pub(crate) sweep_us: Option<u64>,
     /// What a restore has put aside: its number, and what it will be.
     pub(crate) aside: Option<(u32, Content)>,
+    /// The command that made the map for that restore, if it did.
+    made_by: Option<u64>,
     /// How many contents it had, with those that were put aside.
     contents: u32,
 }
@@ -74,6 +77,8 @@ pub(crate) struct Key {
     pub(crate) state: State,
     /// What its first update has made of it: whether it is merged.
     pub(crate) is_merged: Option<bool>,
+    /// The largest size of an integer that waited to be merged by min or max, since updates began to wait.
+    extreme: u64,
 }
 
 /// The value of a key.
@@ -271,13 +276,13 @@ impl Reference {
     }
 
     /// Whether that changed something.
-    fn raise_seal(&self, map: &mut Map, content: &mut Content, seal: LogicalTime) -> bool {
+    fn raise_seal(&mut self, map: &mut Map, content: &mut Content, seal: LogicalTime) -> bool {
         if content.seals(seal) {
             return false;
         }
         content.seal = Some(seal);
         let mut left = KEYED_SEALED_MAX;
-        content.apply_sealed(self.commit, &mut left);
+        content.apply_sealed(self.commit, &mut left, &mut self.sealed_left);
         if content.deleted() > 0 || left == 0 {
             self.sweep_soon(map);
         }

@@ -78,7 +78,7 @@ impl Reference {
             Due::Run(id) => self.step_of_run(&id),
             Due::Letter(number, bucket) => self.remove_letter((bucket, number)),
             Due::Map(id) => match self.maps.contains_key(&id) {
-                true => self.sweep(&id),
+                true => return self.sweep(&id),
                 false => self.orphaned_maps.retain(|(_, orphan)| *orphan != id),
             },
             Due::Ready(id) | Due::Expiry(id) | Due::Lease(id) if !self.is_live(id.space, id.branch) => {

@@ -14,6 +14,7 @@ use crate::model::reference::{Id, Reference};
 impl Reference {
     /// Leaves what is put aside to the sweep.
     pub(super) fn give_up_aside(&self, map: &mut Map) -> Result<(), Rejection> {
+        map.made_by = None;
         let Some((_, content)) = map.aside.take() else { return Ok(()) };
         Rejection::check_limit("keyed_contents_max", UNUSED_MAX, map.unused.len() + 1)?;
         map.unused.push(content.rows().iter().sum());
@@ -25,13 +26,20 @@ impl Reference {
         &mut self,
         id: &Id,
         mut map: Map,
-        content: Content,
+        mut content: Content,
         restored: &RestoredMap,
     ) -> Result<OpOutcome, Rejection> {
+        let is_new = self.content(id).is_none();
+        // Of a restore that is given up by this one, too.
+        let made_by = if is_new { Some(self.commit) } else { map.made_by };
         self.give_up_aside(&mut map)?;
         map.contents += 1;
         let number = map.contents;
         let RestoredMap { policy, last_number, seal } = *restored;
+        map.made_by = made_by;
+        if is_new {
+            content.policy = policy;
+        }
         // Whatever is sent under this number is another transaction.
         let (transaction, outcomes) = (Vec::new(), Vec::new());
         let last = Numbered { number: last_number, transaction, commit: 0, outcomes };
@@ -81,6 +89,7 @@ impl Reference {
         }
         Rejection::check_limit("keyed_contents_max", UNUSED_MAX, map.unused.len() + 1)?;
         map.unused.push(content.rows().iter().sum());
+        map.made_by = None;
         self.sweep_soon(&mut map);
         self.happened.restores += 1;
         let restored = Content { since: self.commit, forgotten: self.commit, ..aside };
@@ -96,8 +105,15 @@ impl Reference {
     ) -> Result<OpOutcome, Rejection> {
         let Ok(aside) = self.aside(id, &mut map, number) else { return Ok(OpOutcome::Nothing) };
         map.aside = Some((number, aside));
+        let was_made = map.made_by == Some(map.commit);
         self.give_up_aside(&mut map)?;
-        self.store_unseen(id, map, content);
+        let is_empty = content.keys.is_empty() && content.seal.is_none() && content.last.is_none();
+        if was_made && is_empty {
+            let (commit, updated_us) = (self.commit, self.wall_us);
+            self.set_map(id, Some(Map { content: None, commit, updated_us, ..map }));
+        } else {
+            self.store_unseen(id, map, content);
+        }
         Ok(OpOutcome::Existing(self.commit))
     }
 }
@@ -124,7 +140,7 @@ impl Content {
                     KeyState::Nothing(_) => return Ok(()),
                 };
                 let is_merged = Some(matches!(state, State::Merged(_)));
-                self.keys.entry(key.to_vec()).or_insert(Key { commit: 0, state, is_merged });
+                self.keys.entry(key.to_vec()).or_insert(Key { commit: 0, state, is_merged, extreme: 0 });
             }
             ContentRow::Waiting(_, key, _) if !is_ordered => return Err(At { map, key }.wrong_policy(false)),
             ContentRow::Waiting(version, key, row) => {

@@ -12,20 +12,23 @@ impl Reference {
         map.sweep_us = Some(map.sweep_us.map_or(self.wall_us, |at_us| at_us.min(self.wall_us)));
     }
 
-    /// A step of a tick.
-    pub(in super::super) fn sweep(&mut self, id: &Id) {
+    /// What a tick does for a map. Gives the number of its steps: that of the rows. Their bytes are not counted here, since the
+    /// values of this model are too small for the limit.
+    pub(in super::super) fn sweep(&mut self, id: &Id) -> u32 {
         let mut map = self.maps[id].clone();
         map.sweep_us = None;
         if !self.is_live(id.space, id.branch) {
             // Its rows go with its branch.
-            return self.set_map(id, Some(map));
+            self.set_map(id, Some(map));
+            return 1;
         }
         let was_deleted_us = map.updated_us;
         let mut left = SWEPT_ROWS_MAX;
-        if let Some(content) = &mut map.content {
-            content.apply_sealed(self.commit, &mut left);
-        }
-        if left < SWEPT_ROWS_MAX {
+        let applied = map
+            .content
+            .as_mut()
+            .map_or(0, |content| content.apply_sealed(self.commit, &mut left, &mut self.sealed_left));
+        if applied > 0 {
             (map.commit, map.updated_us) = (self.commit, self.wall_us);
         }
         while let Some(rows) = map.unused.first_mut() {
@@ -52,13 +55,18 @@ impl Reference {
             }
             content.forget_gone(&mut left);
         }
+        let steps = u32::try_from(SWEPT_ROWS_MAX - left).expect("few").max(1);
         let forget_us = was_deleted_us.saturating_add(self.limits.tombstone_age_us);
         map.sweep_us = match map.content {
             _ if left == 0 => Some(self.wall_us + 1),
             Some(_) => None,
             None if forget_us > self.wall_us => Some(forget_us),
-            None => return self.set_map(id, None),
+            None => {
+                self.set_map(id, None);
+                return steps;
+            }
         };
         self.set_map(id, Some(map));
+        steps
     }
 }

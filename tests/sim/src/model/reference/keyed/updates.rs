@@ -1,12 +1,22 @@
 //! What becomes of one update after the other.
 
 use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated, shown_key};
-use contract::limits::{KEYED_UPDATES_MAX, KEYED_WAITING_MAX};
+use contract::limits::{KEYED_SEALED_BYTES_MAX, KEYED_SEALED_MAX, KEYED_UPDATES_MAX, KEYED_WAITING_MAX};
 use contract::{KeyedRejection, Rejection, Value};
 use kernel::ValueRef;
 use kernel::keyed::updates::{Update, Updates};
 
 use super::{Content, Key, State};
+
+/// What seals may still apply in an entry.
+pub(in super::super) struct SealedLeft {
+    updates: usize,
+    bytes: usize,
+}
+
+impl SealedLeft {
+    pub(in super::super) const WHOLE: Self = Self { updates: KEYED_SEALED_MAX, bytes: KEYED_SEALED_BYTES_MAX };
+}
 
 /// An update that waits for the seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +35,22 @@ impl Waiting {
         }
     }
 
-    /// How far it can move an integer.
-    fn reach(&self) -> u128 {
-        if let Waiting::Merge(_, operand) = self { operand.unsigned_abs().into() } else { 0 }
+    /// The bytes of a value with its kind, or of an integer.
+    fn bytes(&self) -> usize {
+        match self {
+            Waiting::Put(value) => 1 + ValueRef::from(value).len(),
+            Waiting::Delete => 0,
+            Waiting::Merge(..) => 8,
+        }
+    }
+
+    /// How far it moves an integer, and how large a one it may put in the place of another.
+    fn sizes(&self) -> (u128, u64) {
+        match self {
+            Waiting::Merge(Merge::Min | Merge::Max, operand) => (0, operand.unsigned_abs()),
+            Waiting::Merge(_, operand) => (operand.unsigned_abs().into(), 0),
+            Waiting::Put(_) | Waiting::Delete => (0, 0),
+        }
     }
 }
 
@@ -113,7 +136,7 @@ impl Content {
 
     fn set(&mut self, key: &[u8], state: State, commit: u64) -> UpdateOutcome {
         let is_merged = Some(matches!(state, State::Merged(_)));
-        self.keys.insert(key.to_vec(), Key { commit, state, is_merged });
+        self.keys.insert(key.to_vec(), Key { commit, state, is_merged, extreme: 0 });
         UpdateOutcome::Applied
     }
 
@@ -189,26 +212,37 @@ impl Content {
         Rejection::check_limit("keyed_waiting_max", KEYED_WAITING_MAX as usize, of_key().count() + 1)?;
         let value = if let Some(State::Merged(value)) = known.map(|key| &key.state) { *value } else { 0 };
         // In whatever order they come, with deletions between them or not, the sum fits.
-        let reach = of_key().map(Waiting::reach).sum::<u128>() + update.reach();
-        if reach > 0 && reach + u128::from(value.unsigned_abs()) > i64::MAX.unsigned_abs().into() {
+        let (adds, size) = update.sizes();
+        let added = of_key().map(|waiting| waiting.sizes().0).sum::<u128>() + adds;
+        let extreme = known.map_or(0, |key| key.extreme).max(size);
+        if added > 0 && added + u128::from(extreme.max(value.unsigned_abs())) > i64::MAX.unsigned_abs().into() {
             let operand = if let Waiting::Merge(_, operand) = update { operand } else { 0 };
             return Err(at.overflow(value, operand));
         }
         // Nothing is known of it any more, or never was.
-        let new = Key { commit: self.forgotten, state: State::Nothing, is_merged: None };
+        let new = Key { commit: self.forgotten, state: State::Nothing, is_merged: None, extreme: 0 };
         let key = self.keys.entry(at.key.to_vec()).or_insert(new);
         key.is_merged = key.is_merged.or(update.is_merged());
+        key.extreme = extreme;
         self.waiting.insert(place, update);
         Ok(UpdateOutcome::Applied)
     }
 
-    /// Applies what the seal has reached, in the order of versions.
-    pub(super) fn apply_sealed(&mut self, commit: u64, left: &mut usize) {
-        while *left > 0
+    /// Applies what the seal has reached, in the order of versions. Gives how many that were; `left` is 0 if it stopped early.
+    pub(super) fn apply_sealed(&mut self, commit: u64, left: &mut usize, entry: &mut SealedLeft) -> usize {
+        let Some(seal) = self.seal.filter(|_| self.policy == Policy::Ordered) else { return 0 };
+        let mut applied = 0;
+        while applied < *left
+            && entry.updates > 0
+            && entry.bytes > 0
             && let Some(first) = self.waiting.first_entry()
-            && self.seal.is_some_and(|seal| first.key().0 <= seal)
+            && first.key().0 <= seal
         {
-            *left -= 1;
+            applied += 1;
+            entry.updates -= 1;
+            // A version, a key, a format and a kind.
+            let bytes = 16 + first.key().1.len() + 2 + first.get().bytes();
+            entry.bytes = entry.bytes.saturating_sub(bytes);
             let ((version, name), update) = first.remove_entry();
             let key = self.keys.get_mut(&name).expect("what waits has a key");
             key.commit = commit;
@@ -220,11 +254,16 @@ impl Content {
                 }
                 (Waiting::Merge(_, operand), _) => State::Merged(operand),
             };
-            if key.state == State::Nothing && !self.waiting.keys().any(|(_, key)| *key == name) {
-                self.keys.remove(&name);
-                self.forgotten = commit;
+            if !self.waiting.keys().any(|(_, key)| *key == name) {
+                key.extreme = 0;
+                if key.state == State::Nothing {
+                    self.keys.remove(&name);
+                    self.forgotten = commit;
+                }
             }
         }
+        *left = if entry.updates == 0 || entry.bytes == 0 { 0 } else { *left - applied };
+        applied
     }
 }
 
