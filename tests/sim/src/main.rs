@@ -3,6 +3,7 @@
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
+mod backends;
 mod backups;
 mod checkpoint_damage;
 mod directories;
@@ -70,8 +71,10 @@ fn main() -> ExitCode {
         "keyed-checkpoint-damage" => checkpoint_damage::run(&arguments),
         "keyed-checkpoint-kills" => kills::run_checkpoints(&arguments),
         "keyed-checkpoint-kills-child" => return kills::checkpoints_child(&arguments),
+        "keyed-examples" => shell_blocks::run_keyed_examples(&arguments),
         "keyed-exactly-once" => exactly_once::run(&arguments),
         "keyed-model" => model::keyed::run(&arguments),
+        "keyed-suite" => backends::run(&arguments),
         "keyed-zombies" => zombies::run(&arguments),
         "kill" => kills::run_cells(&arguments),
         "kill-child" => return kills::cells_child(&arguments),

@@ -1,8 +1,10 @@
 //! Every shell block of every page for users, run against the real command: `sim shell-blocks [--page docs/x.md]`.
 //!
+//! `sim keyed-examples` runs those of the guide for keyed state alone, and the example that the guide tells about.
 //! Each page is read in an empty folder with its own server. `testkit::pages` describes what is run and compared.
 
 use std::path::Path;
+use std::process::Command;
 
 use testkit::arguments::Arguments;
 use testkit::pages::{blocks, of_users, reader, repository};
@@ -10,6 +12,10 @@ use testkit::report::Report;
 use testkit::server_process::binary;
 
 use crate::directories::fast_directory;
+
+/// How to count words exactly once: by curl, and by a program.
+const KEYED_PAGE: &str = "docs/guides/word-count.md";
+const KEYED_EXAMPLE: [&str; 7] = ["run", "--quiet", "--locked", "--package", "statehouse", "--example", "word_count"];
 
 #[derive(Default)]
 struct Tally {
@@ -40,6 +46,22 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("server");
     let goal = "every shell block runs and prints what its page shows";
     report.add("shell-blocks", figure, goal, failed == 0 && commands > 0);
+    report
+}
+
+/// Runs the blocks of the guide, and the example, which checks its counts itself.
+pub(crate) fn run_keyed_examples(_: &Arguments) -> Report {
+    let (repository, mut tally, mut report) = (repository(), Tally::default(), Report::new("keyed"));
+    let read = read(&repository, KEYED_PAGE, &binary(), &mut tally);
+    read.as_ref().err().into_iter().for_each(|wrong| println!("{KEYED_PAGE}: {wrong}"));
+    let figure = format!("{}-blocks-and-commands-{}-outputs", tally.commands, tally.shown);
+    let goal = format!("every block of {KEYED_PAGE} runs and prints what the page shows");
+    report.add("examples.curl", figure, &goal, read.is_ok() && tally.shown > 0);
+
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let ended = Command::new(cargo).args(KEYED_EXAMPLE).current_dir(&repository).status().expect("cargo starts");
+    let figure = if ended.success() { "counts-as-expected".to_owned() } else { format!("failed: {ended}") };
+    report.add("examples.program", figure, "examples/word_count.rs counts each word once", ended.success());
     report
 }
 

@@ -30,6 +30,26 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "mixed",
+            shows: "keyed state in the same transactions as cells, records and runs, in one model: the program of `inside mixed`",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "mixed-model --topic keyed --ops 1000000",
+                small: "mixed-model --topic keyed --ops 5000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "suite",
+            shows: "the suite of state backends on each of them: in memory, over a store of bytes, and over a map of a house",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "keyed-suite --ops 200000",
+                small: "keyed-suite --ops 4000",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "paused",
             shows: "the owner of a run is stopped in the middle of a step, replaced, and wakes up: one unbroken chain",
             work: Work::Programs(&[Program {
@@ -121,6 +141,12 @@ pub(super) const TOPIC: Topic = Topic {
                 full: "one-writer-waiters --waiters 1000",
                 small: "one-writer-waiters --waiters 100",
             }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "examples",
+            shows: "words counted exactly once by examples/word_count.rs, and by curl as docs/guides/word-count.md does it",
+            work: Work::Programs(&[Program { cargo: SIM, full: "keyed-examples", small: "keyed-examples" }]),
             judge: Judge::Correctness,
         },
     ],

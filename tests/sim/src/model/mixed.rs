@@ -1,7 +1,7 @@
 //! Model: random commands on cells, records, runs and maps in the same transactions, with messages between groups, guards and
 //! owners of groups, sent by clients in sessions, compared with a plain reference, checked in the rows, and applied again.
 //!
-//! `sim mixed-model --ops N [--seed S] [--stretch K]`. The numbered checks are those of the models of records, runs and keyed state.
+//! `sim mixed-model --ops N [--seed S] [--stretch K] [--topic keyed]`. The numbered checks are those of the models of records, runs and keyed state.
 //! Would see broken: K7 (a refused transaction leaves nothing, of any contract), R1 to R7, L1 to L4, D1 to D3, O1, E1, E2, E5, E6, and anything that
 //! works for each contract alone.
 
@@ -121,7 +121,9 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         0 => "-not-everything-tried".to_owned(),
         count => format!("-{count}-failures"),
     };
-    let mut report = Report::new("inside");
+    // It shows two topics at once: that the contracts hold together, and that keyed state does among the others.
+    let topic = if arguments.text("topic") == Some("keyed") { "keyed" } else { "inside" };
+    let mut report = Report::new(topic);
     report.add(
         "mixed",
         format!("{}-ops-seed-{seed}{verdict}", sum(&tally.operations)),
