@@ -1,7 +1,8 @@
 //! The ledger `docs/ledger.tsv`: what was run of checks that take longer than a topic may, one row for each run.
 //!
 //! Touches: that file; git, for the commit. Keeps: what ran before a failure does not count any more; a run of sources
-//! that are not committed is not noted. Never: changes a row.
+//! that are not committed is not noted; a run of a commit that the history of HEAD does not have does not count, since nobody can
+//! look at what ran. Never: changes a row.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -22,6 +23,7 @@ pub(super) struct Ledger {
     path: PathBuf,
     /// None if some sources are not committed.
     commit: Option<String>,
+    /// Those of commits in the history, and those of this run.
     rows: Vec<Row>,
 }
 
@@ -55,7 +57,15 @@ impl Ledger {
         if commit.is_none() {
             println!("show: some sources are not committed; what runs now is not noted in {FILE}");
         }
-        Ok(Self { path, commit, rows: parse(&text)? })
+        let known = commits(root)?;
+        let (rows, lost): (Vec<_>, Vec<_>) = parse(&text)?.into_iter().partition(|row| row.is_of(&known));
+        for row in lost {
+            println!(
+                "show: {FILE}: {} ran on {}, which the history does not have; it does not count",
+                row.figure, row.commit
+            );
+        }
+        Ok(Self { path, commit, rows })
     }
 
     /// The sum of a figure. With sources that are not committed, earlier runs do not count.
@@ -93,6 +103,11 @@ impl Row {
         Self { date, commit, figure: figure.to_owned(), count, passed, said: said.replace(['\t', '\n'], " ") }
     }
 
+    /// Whether it ran on one of these commits.
+    fn is_of(&self, commits: &[String]) -> bool {
+        commits.iter().any(|commit| commit.starts_with(&self.commit))
+    }
+
     fn line(&self) -> String {
         let Self { date, commit, figure, count, passed, said } = self;
         let verdict = if *passed { "ok" } else { "failed" };
@@ -124,6 +139,11 @@ fn committed(root: &Path) -> Result<Option<String>, String> {
         return Ok(None);
     }
     Ok(Some(git(root, &["rev-parse", "--short=12", "HEAD"])?.trim().to_owned()))
+}
+
+/// The commits in the history of HEAD.
+fn commits(root: &Path) -> Result<Vec<String>, String> {
+    Ok(git(root, &["rev-list", "HEAD"])?.lines().map(str::to_owned).collect())
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String, String> {
@@ -179,6 +199,22 @@ mod tests {
         ledger.note("pressure rot", 7, true, "").unwrap();
         assert_eq!(ledger.sum("pressure rot"), sum(7, 1, false), "and earlier ones do not count");
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+    }
+
+    #[test]
+    fn runs_of_commits_that_are_not_in_the_history_do_not_count() {
+        let repository = tempfile::tempdir().unwrap();
+        let root = repository.path();
+        for command in ["init --quiet", "-c user.name=a -c user.email=a@b commit --quiet --allow-empty --message first"]
+        {
+            git(root, &command.split(' ').collect::<Vec<_>>()).unwrap();
+        }
+        let head = git(root, &["rev-parse", "--short=12", "HEAD"]).unwrap();
+        std::fs::create_dir(root.join("docs")).unwrap();
+        let row = |commit: &str, count: u64| format!("2026-11-16\t{commit}\tpressure rot\t{count}\tok\tsaid\n");
+        let text = format!("heading\n{}{}", row(head.trim(), 100), row("000000000000", 7));
+        std::fs::write(root.join(FILE), text).unwrap();
+        assert_eq!(Ledger::read(root).unwrap().sum("pressure rot"), sum(100, 1, false));
     }
 
     #[test]
