@@ -13,9 +13,11 @@ pub fn resident_peak_bytes() -> u64 {
 }
 
 /// Starts a new measurement of [`resident_peak_bytes`].
+///
+/// # Panics
+/// If the system does not allow it: the peak before would hide the one that is to be measured.
 pub fn forget_resident_peak() {
-    // The peak stays what it was if the system does not allow this; it is then too high, and never too low.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak of resident memory can be reset");
 }
 
 /// Resident bytes of another process.
@@ -50,4 +52,21 @@ pub fn directory_bytes(path: &Path) -> u64 {
         Err(_) => 0,
     });
     sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_forgotten() {
+        drop(std::hint::black_box(vec![1_u8; 256 << 20]));
+        let before = resident_peak_bytes();
+        forget_resident_peak();
+        let after = resident_peak_bytes();
+        assert!(after + (128 << 20) < before, "{before} B, then {after} B");
+        let kept = std::hint::black_box(vec![1_u8; 256 << 20]);
+        assert!(resident_peak_bytes() > after + (128 << 20));
+        drop(kept);
+    }
 }
