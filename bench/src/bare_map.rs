@@ -62,7 +62,9 @@ impl BareMap {
             let tree = tree.clone();
             move || {
                 while let Ok(rows) = to_flush.recv() {
-                    ingest(&tree, &rows);
+                    if !rows.is_empty() {
+                        ingest(&tree, &rows);
+                    }
                     let _ = done.send(());
                     let strategy = Arc::new(Leveled::default());
                     tree.compact(strategy, SeqNo::MAX - 1).expect("a merge");
@@ -143,14 +145,25 @@ impl BareMap {
         self.active_bytes += key.len() + value.len() + 128;
         self.active.insert(key, value);
         if self.active_bytes >= TABLE_BYTES_MAX {
-            if self.flushing.take().is_some() {
-                self.flushed.lock().expect("one user").recv().expect("the flusher lives");
-            }
-            let full = Arc::new(std::mem::take(&mut self.active));
-            self.active_bytes = 0;
-            self.flushing = Some(full.clone());
-            self.flushes.send(full).expect("the flusher lives");
+            self.flush();
         }
+    }
+
+    /// Flushes the map, once the flush and the merge before are over.
+    fn flush(&mut self) {
+        if self.flushing.take().is_some() {
+            self.flushed.lock().expect("one user").recv().expect("the flusher lives");
+        }
+        let full = Arc::new(std::mem::take(&mut self.active));
+        self.active_bytes = 0;
+        self.flushing = Some(full.clone());
+        self.flushes.send(full).expect("the flusher lives");
+    }
+
+    /// Flushes what is in the map, and waits until it is merged.
+    pub fn settle(&mut self) {
+        // The flusher takes the third, which is empty, once it has merged the second, which is empty as well.
+        (0..3).for_each(|_| self.flush());
     }
 }
 
