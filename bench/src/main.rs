@@ -1,7 +1,7 @@
 //! Measures Statehouse on its own workloads, beside the bare parts it is made of: `bench WORKLOAD [--option value ...]`.
 //!
 //! - `speed`: durable `set`, `cas` and `get` at 1, 16 and 256 callers, and how long a replay takes.
-//! - `profile`: one operation at one number of callers, to run a profiler on.
+//! - `profile`: one operation at one number of callers, to run a profiler on; commits of keyed state by thread and part.
 //! - `records-due`: sweeps and claims among ever more records, on a queue that was worked off, and after a reopening.
 //! - `queues`: claims among few, many and very many queues, writes beside them, and their replay.
 //! - `records-speed`: durable `claim`, `step` and `complete`, and `get`, at 1 to 256 callers, and workers on a queue.
@@ -42,6 +42,7 @@ mod journal_append;
 mod journal_shards;
 mod keyed_checkpoint;
 mod keyed_flat;
+mod keyed_profile;
 mod keyed_speed;
 mod new_user;
 mod profile;

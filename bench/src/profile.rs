@@ -1,7 +1,7 @@
 //! One operation with a fixed number of callers, for as long as requested: `bench profile --op set --callers 256`.
 //!
 //! The operations: `set`, `cas` and `get` of cells, `claim` and `step` of records; `increment` of records, with
-//! `--sessions` in a session of each caller.
+//! `--sessions` in a session of each caller; `keyed`: commits of 100 puts, one operator a caller.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -27,6 +27,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
     if op == "increment" {
         increment(&house, callers, duration, arguments.flag("sessions"));
+        return ExitCode::SUCCESS;
+    }
+    if op == "keyed" {
+        let operators = u32::try_from(arguments.number("callers", 16)).expect("a number of operators");
+        let keys = arguments.number("keys", 1_000_000);
+        crate::keyed_profile::run(&house, directory.path(), operators, keys, duration);
         return ExitCode::SUCCESS;
     }
     let cells = house.cells();
