@@ -1,11 +1,12 @@
 //! Objects in a bucket of a real server, SeaweedFS: every call does as it does in a folder, also when answers are lost and writers
-//! are killed, and what cannot work is refused by name.
+//! are killed, and what cannot work is refused by name. Checkpoints of a partition are taken there, and restored.
 //!
 //! `sim objects-s3 [--mib N]`. The server is on the loopback, with its data in a temporary folder. Each part runs in a process of
 //! its own, since a bucket is reached through the environment. Would see broken: a write that is refused because of itself, an upload
 //! that replaces an object, a half-written object that is listed, a stream that is held in memory, a secret in a message.
 
 mod calls;
+mod checkpoints;
 mod lossy;
 mod server;
 
@@ -67,6 +68,13 @@ fn check(report: &mut Report, mib: u64) -> Result<(), String> {
     let peak: u64 = streamed.trim().parse().map_err(|_| format!("{streamed:?} is no number"))?;
     let figure = format!("{mib} MiB written and read with {peak} MiB of memory");
     report.add("objects", figure, &format!("at most {MEMORY_MIB_MAX} MiB"), peak <= MEMORY_MIB_MAX);
+
+    // Past the proxy, which has lost its answers.
+    let direct = environment(&format!("http://{}", server.address()));
+    let taken = Part::run("checkpoints", TARGET, &direct, &[])?;
+    let (full, changes) = taken.trim().split_once(' ').ok_or_else(|| format!("{taken:?} are no two sizes"))?;
+    let figure = format!("2 checkpoints restored, one of {full} B and one of {changes} B of changes");
+    report.add("objects", figure, "in another house each is the state that it was taken of", true);
 
     let refused = refusals(server.address())?;
     server.stop();
@@ -149,6 +157,7 @@ pub(crate) fn child(arguments: &Arguments) -> ExitCode {
         "hold" => calls::hold(target),
         "after-kill" => calls::after_kill(target),
         "stream" => calls::stream(target, arguments.number("mib", 64)),
+        "checkpoints" => checkpoints::taken_and_restored(target),
         "refused" => calls::refused(target),
         other => Err(format!("no part is called {other:?}")),
     };
