@@ -1,42 +1,29 @@
 //! Which of `--space`, `--branch`, `--group`, `--owner` and `--force` a command honours: those that its route honours. The others
 //! are refused up front, because a command that ignored one would act on another place than the one meant, or in another way.
 //!
-//! Keeps: every command with these flags is in the table.
+//! Keeps: every command with these flags is in the table, or in that of its contract, `scopes.rs` in the folder.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use statehouse::shell::Suggested;
 use wire::routes::{
-    BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_DELETE, CELLS_INIT, CELLS_LIST, CELLS_READ,
-    CELLS_WRITE, CHANGES_READ, EXPORT_CREATE, GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST,
-    GUARDS_REMOVE, GUARDS_SET, KEYED_ACQUIRE, KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_LIST, KEYED_PARTITIONS,
-    KEYED_RESTORE, LETTERS_DROP, LETTERS_LIST, LETTERS_RETRY, LIMITS_READ, MAPS_CREATE, MAPS_DELETE, MAPS_DELETE_KEY,
-    MAPS_KEY, MAPS_LIST, MAPS_POSITIONS, MAPS_PUT_KEY, MAPS_READ, MAPS_SCAN, MAPS_SEAL, RECORDS_CLAIM,
-    RECORDS_COMPLETE, RECORDS_COUNTS, RECORDS_DELETE, RECORDS_EXTEND, RECORDS_FAIL, RECORDS_PATCH, RECORDS_PUT,
-    RECORDS_READ, RECORDS_RELEASE, RECORDS_SCAN, RECORDS_STEP, RUNS_APPEND, RUNS_CLOSE, RUNS_DELETE, RUNS_EVENTS,
-    RUNS_FORK, RUNS_LIST, RUNS_SNAPSHOT, Route, SERVER_READY, SERVER_STATUS, SERVER_VERSION, SESSIONS_END,
-    SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION, SPACES_USAGE, Scope,
-    TRANSACTIONS_COMMIT, TYPES_DECLARE,
+    BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_WRITE, CHANGES_READ, EXPORT_CREATE,
+    GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST, GUARDS_REMOVE, GUARDS_SET, LETTERS_DROP,
+    LETTERS_LIST, LETTERS_RETRY, LIMITS_READ, RECORDS_READ, RECORDS_SCAN, Route, SERVER_READY, SERVER_STATUS,
+    SERVER_VERSION, SESSIONS_END, SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
+    SPACES_USAGE, Scope, TRANSACTIONS_COMMIT,
 };
 
 use crate::exit::Failure;
+use crate::with_contracts;
 
-/// Commands, each with the narrowest of the routes that it calls.
+/// Commands that belong to no contract, each with the narrowest of the routes that it calls.
 const COMMANDS: &[(&str, Route)] = &[
     ("backup create", BACKUP_CREATE),
     ("bench", CELLS_WRITE),
     ("branch create", BRANCHES_CREATE),
     ("branch ls", BRANCHES_LIST),
     ("branch rm", BRANCHES_DELETE),
-    ("cell at", CELLS_READ),
-    ("cell cas", CELLS_WRITE),
-    ("cell del", CELLS_DELETE),
-    ("cell get", CELLS_READ),
-    ("cell history", CELLS_READ),
-    ("cell init", CELLS_INIT),
-    ("cell ls", CELLS_LIST),
-    ("cell set", CELLS_WRITE),
-    ("cell watch", CHANGES_READ),
     ("check all", CHANGES_READ),
     ("check clock", CHANGES_READ),
     ("check disk", SERVER_STATUS),
@@ -51,49 +38,9 @@ const COMMANDS: &[(&str, Route)] = &[
     ("guard rm", GUARDS_REMOVE),
     ("guard set", GUARDS_SET),
     ("info", LIMITS_READ),
-    ("keyed checkpoint", KEYED_CHECKPOINT),
-    ("keyed checkpoints", KEYED_CHECKPOINTS),
-    ("keyed create", MAPS_CREATE),
-    ("keyed del", MAPS_DELETE_KEY),
-    ("keyed fence", KEYED_ACQUIRE),
-    ("keyed get", MAPS_KEY),
-    ("keyed ls", MAPS_LIST),
-    ("keyed operators", KEYED_LIST),
-    ("keyed partitions", KEYED_PARTITIONS),
-    ("keyed positions", MAPS_POSITIONS),
-    ("keyed restore", KEYED_RESTORE),
-    ("keyed rm", MAPS_DELETE),
-    ("keyed scan", MAPS_SCAN),
-    ("keyed seal", MAPS_SEAL),
-    ("keyed set", MAPS_PUT_KEY),
-    ("keyed show", MAPS_READ),
     ("letter drop", LETTERS_DROP),
     ("letter ls", LETTERS_LIST),
     ("letter retry", LETTERS_RETRY),
-    ("rec claim", RECORDS_CLAIM),
-    ("rec complete", RECORDS_COMPLETE),
-    ("rec count", RECORDS_COUNTS),
-    ("rec del", RECORDS_DELETE),
-    ("rec extend", RECORDS_EXTEND),
-    ("rec fail", RECORDS_FAIL),
-    ("rec get", RECORDS_READ),
-    ("rec incr", RECORDS_PATCH),
-    ("rec patch", RECORDS_PATCH),
-    ("rec release", RECORDS_RELEASE),
-    ("rec scan", RECORDS_SCAN),
-    ("rec set", RECORDS_PUT),
-    ("rec step", RECORDS_STEP),
-    ("rec ttl", RECORDS_PATCH),
-    ("rec type", TYPES_DECLARE),
-    ("rec watch", CHANGES_READ),
-    ("run append", RUNS_APPEND),
-    ("run close", RUNS_CLOSE),
-    ("run del", RUNS_DELETE),
-    ("run fork", RUNS_FORK),
-    ("run ls", RUNS_LIST),
-    ("run show", RUNS_SNAPSHOT),
-    ("run tail", RUNS_EVENTS),
-    ("run verify", RUNS_SNAPSHOT),
     ("session kill", SESSIONS_END),
     ("session ls", SESSIONS_LIST),
     ("session show", SESSIONS_READ),
@@ -105,11 +52,19 @@ const COMMANDS: &[(&str, Route)] = &[
     ("txn", TRANSACTIONS_COMMIT),
     ("version", SERVER_VERSION),
     ("watch", CHANGES_READ),
-    ("why job", RECORDS_SCAN),
-    ("why operator", MAPS_LIST),
-    ("why run", RUNS_LIST),
     ("why session", RECORDS_SCAN),
 ];
+
+/// Generates the list of all commands.
+macro_rules! commands {
+    ($($folder:ident: $noun:ident { $($explained:ident)? })*) => {
+        fn commands() -> impl Iterator<Item = &'static (&'static str, Route)> {
+            [COMMANDS, $(crate::$folder::scopes::SCOPES),*].into_iter().flatten()
+        }
+    };
+}
+
+with_contracts!(commands);
 
 /// A command that only reads without one of its arguments, which writes: the command, the argument, and the route that reads.
 const READS_WITHOUT: &[(&str, &str, Route)] = &[("rec ttl", "time", RECORDS_READ)];
@@ -137,7 +92,7 @@ const FLAGS: [Flag; 5] = [
 /// The flags that a suggested command must not have; none if the command does not reach a store.
 pub(crate) fn not_honoured(command: &Suggested) -> Option<Vec<&'static str>> {
     let [program, words @ ..] = command.argv() else { return None };
-    let of = |words: &[String]| COMMANDS.iter().find(|(name, _)| *name == words.join(" "));
+    let of = |words: &[String]| commands().find(|(name, _)| *name == words.join(" "));
     let found = (1..=words.len().min(2)).find_map(|count| of(&words[..count]))?;
     let (_, route) = Some(found).filter(|_| program == "statehouse")?;
     Some(FLAGS.iter().filter(|flag| !(flag.is_honoured)(*route)).map(|flag| flag.name).collect())
@@ -151,7 +106,7 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
         leaf = inner;
     }
     let command = words.join(" ");
-    let Some((_, route)) = COMMANDS.iter().find(|(name, _)| *name == command) else {
+    let Some((_, route)) = commands().find(|(name, _)| *name == command) else {
         return Ok(());
     };
     let is_given = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
@@ -200,7 +155,9 @@ mod tests {
         let mut found = Vec::new();
         leaves(&Arguments::command(), "", false, &mut found);
         found.sort();
-        assert_eq!(found, COMMANDS.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>());
+        let mut listed: Vec<_> = commands().map(|(name, _)| (*name).to_owned()).collect();
+        listed.sort();
+        assert_eq!(found, listed);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod bench;
 mod contract;
+pub(crate) mod scopes;
 
 use clap::{Args, Subcommand};
 use statehouse::Expected;

@@ -10,6 +10,7 @@ mod checkpoints;
 mod contract;
 mod count;
 mod operator;
+pub(crate) mod scopes;
 pub(crate) mod why;
 mod write;
 

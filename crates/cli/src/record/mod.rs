@@ -8,6 +8,7 @@ mod bench;
 mod contract;
 mod filter;
 mod held;
+pub(crate) mod scopes;
 mod types;
 pub(crate) mod why;
 

@@ -5,6 +5,7 @@
 mod bench;
 mod contract;
 mod replay;
+pub(crate) mod scopes;
 pub(crate) mod why;
 
 use std::time::{Duration, Instant};
