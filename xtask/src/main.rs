@@ -18,6 +18,7 @@ use show::Figures;
 const USAGE: &str = "\
 usage: cargo xtask TASK
   tidy                  check what the compiler cannot: levels, module docs, names, links
+       [--contract NAME] list the files outside of a contract's folders that name it
   verify [--no-tests]   format, clippy, tidy, docs, tests, licences
   show [TOPIC [ITEM]]   run a topic's checks at full size; alone, list the topics
        [--write]        write the figures into docs/measured.md too
@@ -41,6 +42,7 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
     let root = repository::root()?;
     match arguments {
         ["tidy"] => tidy::run(&root),
+        ["tidy", "--contract", contract] => tidy::contract_files::print(&root, contract),
         ["verify"] => verify::run(&root, verify::Tests::Run),
         ["verify", "--no-tests"] => verify::run(&root, verify::Tests::Skip),
         ["show"] => {

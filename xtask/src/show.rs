@@ -77,6 +77,8 @@ enum Work {
     BeforeAfter,
     /// Measure the tree of sources.
     Structure,
+    /// Count the files outside of a contract's folders that name it, beside the goal; tidy keeps them from becoming more.
+    ContractFiles(&'static str),
     /// Run a program outside of the workspace, at full size alone: it needs what nobody else has to install.
     Outside(&'static str),
     /// Run these programs one after another.
@@ -139,6 +141,7 @@ fn command_lines(work: &Work) -> Vec<String> {
         Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
         Work::BeforeAfter => vec![before::DESCRIPTION.to_string()],
         Work::Structure => vec![structure::DESCRIPTION.to_string()],
+        Work::ContractFiles(contract) => vec![format!("cargo xtask tidy --contract {contract}")],
         Work::Outside(line) => vec![format!("cargo {line}")],
         Work::Programs(programs) => {
             programs.iter().map(|program| format!("cargo {}", program.line(Size::Full))).collect()
@@ -272,6 +275,10 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         (Work::Outside(line), Size::Full) => vec![(*line).to_owned()],
         (Work::Outside(_), Size::Small) => return Ok(()),
         (Work::Structure, _) => return structure::run(root, topic.name, item.name, report),
+        (Work::ContractFiles(_), Size::Small) => return Ok(()),
+        (Work::ContractFiles(contract), Size::Full) => {
+            return structure::run_contract(root, topic.name, item.name, contract, report);
+        }
         (Work::Summed { parts, .. }, Size::Full) => return summed::run(root, topic.name, parts, None, report),
         (Work::Summed { small, .. }, Size::Small) => {
             small.iter().map(|arguments| format!("{SIM} {arguments}")).collect()

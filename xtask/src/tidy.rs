@@ -6,6 +6,7 @@
 mod architecture;
 mod book;
 mod circles;
+pub(crate) mod contract_files;
 mod contracts;
 mod figures;
 mod invariants;
@@ -46,6 +47,7 @@ fn check(root: &Path) -> Result<Vec<Complaint>, String> {
     complaints.extend(architecture::check(&tree)?);
     complaints.extend(book::check(&tree)?);
     complaints.extend(circles::check(&tree)?);
+    complaints.extend(contract_files::check(&tree)?);
     complaints.extend(contracts::check(&tree)?);
     complaints.extend(figures::check(&tree)?);
     complaints.extend(invariants::check(&tree)?);

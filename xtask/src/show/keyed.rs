@@ -144,6 +144,12 @@ pub(super) const TOPIC: Topic = Topic {
             judge: Judge::Correctness,
         },
         Item {
+            name: "structure",
+            shows: "the files outside of the folders of keyed state that name it: what a contract takes besides its own",
+            work: Work::ContractFiles("keyed"),
+            judge: Judge::Correctness,
+        },
+        Item {
             name: "examples",
             shows: "words counted exactly once by examples/word_count.rs, and by curl as docs/guides/word-count.md does it",
             work: Work::Programs(&[Program { cargo: SIM, full: "keyed-examples", small: "keyed-examples" }]),

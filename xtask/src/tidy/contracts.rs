@@ -50,7 +50,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
 fn check_against(tree: &Tree, listed: &[&str]) -> Result<Vec<Complaint>, String> {
     let naming = naming(tree)?;
     let mut complaints = Vec::new();
-    for (path, (line, word)) in naming.iter().filter(|(path, _)| !listed.contains(*path)) {
+    for (path, (line, word)) in naming.iter().filter(|(path, _)| !listed.contains(&path.as_str())) {
         let wrong = format!("names a contract outside of its folders: {word}");
         let remedy = "move what it does to the folders, or list it in xtask/src/tidy/contracts.rs";
         complaints.push(Complaint::new(path, *line, wrong, remedy));
@@ -66,23 +66,26 @@ fn check_against(tree: &Tree, listed: &[&str]) -> Result<Vec<Complaint>, String>
 }
 
 /// The files outside of the folders that name a contract, each with the first line that does and the word.
-pub(super) fn naming(tree: &Tree) -> Result<BTreeMap<&str, (usize, String)>, String> {
-    let only_tests = test_modules(tree)?;
-    let mut naming = BTreeMap::new();
-    for path in tree.files_with("rs") {
-        let shipped = path.starts_with("crates/") && path.contains("/src/") && !is_test(path);
-        if shipped && !in_folder(path) && !only_tests.iter().any(|module| is_in(path, module)) {
-            naming.extend(first_name(shipped_part(&tree.text(path)?)).map(|named| (path, named)));
-        }
-    }
-    Ok(naming)
+pub(super) fn naming(tree: &Tree) -> Result<BTreeMap<String, (usize, String)>, String> {
+    let outside = |(path, _): &(String, String)| !CONTRACTS.iter().any(|(folders, _)| is_in_folder_of(path, folders));
+    let files = shipped_files(tree)?.into_iter().filter(outside);
+    Ok(files.filter_map(|(path, text)| first_name(&text).map(|named| (path, named))).collect())
 }
 
-/// Whether a file is in the folder of a contract, or is all that a crate has of it.
-fn in_folder(path: &str) -> bool {
+/// The files of the crates with what is shipped of them.
+pub(super) fn shipped_files(tree: &Tree) -> Result<Vec<(String, String)>, String> {
+    let only_tests = test_modules(tree)?;
+    let paths = tree.files_with("rs").filter(|path| {
+        let shipped = path.starts_with("crates/") && path.contains("/src/") && !is_test(path);
+        shipped && !only_tests.iter().any(|module| is_in(path, module))
+    });
+    paths.map(|path| Ok((path.to_owned(), shipped_part(&tree.text(path)?).to_owned()))).collect()
+}
+
+/// Whether a file is in one of these folders, or is all that a crate has of it.
+pub(super) fn is_in_folder_of(path: &str, folders: &[&str]) -> bool {
     let inside = path.split_once("/src/").map_or(path, |(_, inside)| inside);
-    let mut parts = inside.split(['/', '.']);
-    parts.any(|part| CONTRACTS.iter().any(|(folders, _)| folders.contains(&part)))
+    inside.split(['/', '.']).any(|part| folders.contains(&part))
 }
 
 /// The modules that are only compiled for tests, as paths without an ending.
