@@ -3,7 +3,8 @@
 //! RocksDB has its log, synced for each batch, which callers that arrive together share; it looks nothing up. Ours reads every key
 //! that it puts, to apply what is newer alone, and keeps the position of the input. RocksDB with a read before each put, as whoever
 //! builds that on it needs, is printed beside it.
-//! Touches: two directories. Keeps: both in turns, the median of each. Never: shares a key between operators.
+//! Touches: two directories. Keeps: all in turns, each round in the other order, the median of each; a turn begins when neither has
+//! anything left to flush or to merge. Never: shares a key between operators.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,8 @@ use testkit::arguments::Arguments;
 use testkit::random::Random;
 use testkit::report::Report;
 
+use crate::store::wait_until_quiet;
+
 const OPERATORS: [u32; 3] = [1, 4, 16];
 
 /// As our own store has.
@@ -23,6 +26,17 @@ const CACHE_BYTES_MAX: usize = 128 << 20;
 
 /// Keys of a batch that loads.
 const LOADED: u64 = 5_000;
+
+/// Who is measured.
+#[derive(Clone, Copy)]
+enum Turn {
+    Ours,
+    Rocks,
+    /// RocksDB with a read before each put.
+    Reading,
+}
+
+const TURNS: [Turn; 3] = [Turn::Ours, Turn::Rocks, Turn::Reading];
 
 /// Measures both, and compares them.
 pub fn run(arguments: &Arguments) -> Report {
@@ -37,17 +51,21 @@ pub fn run(arguments: &Arguments) -> Report {
     ours.iter_mut().for_each(|operator| operator.load(0..keys));
     let rocks = open(&directory.path().join("rocks"));
     (0..most).for_each(|operator| load(&rocks, operator, keys));
-    house.flush().expect("flush");
-    house.settle().expect("settle");
-    rocks.flush().expect("a flush");
 
     let mut report = Report::new("keyed");
     for count in OPERATORS {
         let (mut of_ours, mut of_rocks, mut reading) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            of_ours.push(measure_ours(&house, &mut ours[..count as usize], keys, duration));
-            of_rocks.push(measure_rocks(&rocks, count, keys, duration, false));
-            reading.push(measure_rocks(&rocks, count, keys, duration, true));
+        for round in 0..rounds {
+            // Whoever comes first has the disk that the last one left.
+            let order = if round % 2 == 0 { TURNS } else { [TURNS[2], TURNS[1], TURNS[0]] };
+            for turn in order {
+                settle(&house, &rocks);
+                match turn {
+                    Turn::Ours => of_ours.push(measure_ours(&house, &mut ours[..count as usize], keys, duration)),
+                    Turn::Rocks => of_rocks.push(measure_rocks(&rocks, count, keys, duration, false)),
+                    Turn::Reading => reading.push(measure_rocks(&rocks, count, keys, duration, true)),
+                }
+            }
         }
         let (of_ours, of_rocks, reading) = (median(of_ours), median(of_rocks), median(reading));
         let ratio = of_ours / of_rocks;
@@ -55,14 +73,17 @@ pub fn run(arguments: &Arguments) -> Report {
             "{count:>3} operators: {of_ours:>8.0} keys/s, RocksDB {of_rocks:>8.0}, reading before it puts {reading:>8.0}"
         );
         let figure = format!("{ratio:.2}x-{of_ours:.0}-keys/s");
-        report.add(
-            &format!("rocksdb.{count}"),
-            figure,
-            ">=1.0 of RocksDB, its log synced per batch",
-            ratio >= 1.0,
-        );
+        report.add(&format!("rocksdb.{count}"), figure, ">=1.0 of RocksDB, its log synced per batch", ratio >= 1.0);
     }
     report
+}
+
+/// Flushes what both have in memory, and waits until neither merges.
+fn settle(house: &Statehouse, rocks: &DB) {
+    house.flush().expect("flush");
+    house.settle().expect("settle");
+    rocks.flush().expect("a flush");
+    wait_until_quiet(rocks).expect("it settles");
 }
 
 fn median(mut speeds: Vec<f64>) -> f64 {

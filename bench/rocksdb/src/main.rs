@@ -16,6 +16,10 @@ use testkit::arguments::Arguments;
 use crate::settings::Settings;
 use crate::store::RocksStore;
 
+/// The one that the command has, as in the other benchmarks: ours are the figures of what is shipped. RocksDB is C++ and keeps its own.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 struct RocksMaker(Settings);
 
 impl StoreMaker for RocksMaker {

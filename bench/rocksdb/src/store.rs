@@ -56,19 +56,7 @@ impl RocksStore {
 
     /// Waits until no merge runs and none is started.
     pub fn settle(&self) -> Result<(), KvError> {
-        let busy =
-            [properties::NUM_RUNNING_COMPACTIONS, properties::NUM_RUNNING_FLUSHES, properties::MEM_TABLE_FLUSH_PENDING];
-        let mut quiet = 0;
-        while quiet < QUIET_LOOKS {
-            let mut is_busy = false;
-            for property in busy {
-                let value = self.db.property_int_value(property);
-                is_busy |= value.map_err(|error| rocks_error("ask for merges", &error))?.unwrap_or(0) > 0;
-            }
-            quiet = if is_busy { 0 } else { quiet + 1 };
-            std::thread::sleep(POLL);
-        }
-        Ok(())
+        wait_until_quiet(&self.db).map_err(|error| rocks_error("ask for merges", &error))
     }
 
     fn lock(&self) -> MutexGuard<'_, Writer> {
@@ -205,6 +193,22 @@ fn rocks_error(action: &'static str, error: &rocksdb::Error) -> KvError {
         rocksdb::ErrorKind::Corruption => KvError::Corrupt { place: "RocksDB".into(), reason: error.to_string() },
         _ => KvError::Io { action, reason: error.to_string() },
     }
+}
+
+/// Waits until a database neither flushes nor merges, and does not start to.
+pub fn wait_until_quiet(db: &DB) -> Result<(), rocksdb::Error> {
+    let busy =
+        [properties::NUM_RUNNING_COMPACTIONS, properties::NUM_RUNNING_FLUSHES, properties::MEM_TABLE_FLUSH_PENDING];
+    let mut quiet = 0;
+    while quiet < QUIET_LOOKS {
+        let mut is_busy = false;
+        for property in busy {
+            is_busy |= db.property_int_value(property)?.unwrap_or(0) > 0;
+        }
+        quiet = if is_busy { 0 } else { quiet + 1 };
+        std::thread::sleep(POLL);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
