@@ -15,7 +15,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Writes an object.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<(), ObjectsError>;
 
-    /// An object that is written in pieces; a bucket sends them in parts of so many bytes.
+    /// An object that is written in pieces; a bucket sends them in parts, the first of so many bytes.
     fn upload(&self, name: &str, part_bytes: usize) -> Result<Box<dyn Upload>, ObjectsError>;
 
     /// The object's bytes in order, and how many they are.

@@ -286,7 +286,8 @@ impl fmt::Debug for Objects {
 }
 
 /// An object that is being written; nothing is listed under its name before [`ObjectWriter::finish`]. Dropped before that, it
-/// leaves nothing. In a bucket it holds up to 16 MiB in memory, and an object has at most 78 GiB.
+/// leaves nothing. In a bucket it is sent in parts of 8 MiB, of 16 MiB after a thousand of them, and of 32 MiB after another thousand:
+/// up to 64 MiB are in memory, and an object has at most 273 GiB.
 ///
 /// ```
 /// # use statehouse_objects::Objects;

@@ -22,9 +22,14 @@ use crate::error::ObjectsError;
 use crate::names;
 use driver::Driver;
 
-/// S3 takes 10,000 parts of at least 5 MiB.
+/// The size of an object's first parts. S3 takes at least 5 MiB.
 pub(crate) const PART_BYTES: usize = 8 << 20;
+/// S3 takes so many parts of one object.
 const PARTS_MAX: usize = 10_000;
+/// After so many parts the next ones are twice as large, so that small objects need little memory and large ones fit.
+const PARTS_OF_ONE_SIZE: usize = 1_000;
+/// The largest parts are so many times as large as the first: 32 MiB, two of which are in memory.
+const PART_GROWTH_MAX: usize = 4;
 
 /// Requests for folders.
 const LOOKS_AT_ONCE: usize = 16;

@@ -2,6 +2,7 @@
 //! calls on a server.
 
 use std::fmt;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +16,7 @@ use object_store::{
 };
 
 use super::Bucket;
+use crate::backend::Backend;
 use crate::{Objects, ObjectsError, suite};
 
 /// A store in memory that honours conditions, or not, and loses answers on demand.
@@ -182,6 +184,31 @@ fn a_write_that_was_sent_twice_succeeds_once() {
             objects.delete(name).unwrap();
         }
     }
+}
+
+#[test]
+fn parts_grow_so_that_a_large_object_fits() {
+    let fake = Fake::default();
+    let bucket = Bucket::on(Arc::new(fake.clone()), "", "s3://fake").unwrap();
+    // With a first part of 8 MiB that is 273 GiB.
+    let most = 1_000 + 1_000 * 2 + 8_000 * 4;
+    let mut bytes: Vec<u8> = (0..most).map(|n: u32| n.to_le_bytes()[0]).collect();
+    let upload = |bytes: &[u8]| {
+        let mut upload = bucket.upload("large", 1).unwrap();
+        upload.write_all(bytes).map_err(|error| ObjectsError::from_io(&error).unwrap().clone())?;
+        upload.finish()
+    };
+    upload(&bytes).unwrap();
+    let mut read = Vec::new();
+    bucket.reader("large").unwrap().0.read_to_end(&mut read).unwrap();
+    assert!(read == bytes);
+    bytes.push(0);
+    let refused = upload(&bytes).unwrap_err();
+    let (found, max) = (u64::from(most) + 1, u64::from(most));
+    assert!(
+        matches!(refused, ObjectsError::TooLarge { bytes, max: most, .. } if (bytes, most) == (found, max)),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use object_store::{Error, MultipartUpload, PutMultipartOptions, PutPayload};
 
 use super::driver::Started;
-use super::{Access, PARTS_MAX, attributes};
+use super::{Access, PART_GROWTH_MAX, PARTS_MAX, PARTS_OF_ONE_SIZE, attributes};
 use crate::error::ObjectsError;
 
 /// So long the drop of an unfinished one waits.
@@ -20,6 +20,7 @@ const ABORT_TIME: Duration = Duration::from_secs(10);
 pub(super) struct PartUpload {
     access: Arc<Access>,
     name: String,
+    /// The size of the first parts.
     part_bytes: usize,
     part: Vec<u8>,
     /// There from the first full part on.
@@ -39,6 +40,11 @@ impl PartUpload {
         Self { access, name: name.to_owned(), part_bytes, part: Vec::new(), parts: None, failed: None }
     }
 
+    /// How many bytes the part has when it is full.
+    fn full_bytes(&self) -> usize {
+        bytes_of_part(self.parts.as_ref().map_or(0, |parts| parts.started), self.part_bytes)
+    }
+
     /// Sends the part in the background, once the one before has arrived.
     fn send_part(&mut self) -> Result<(), ObjectsError> {
         let parts = match &mut self.parts {
@@ -46,7 +52,7 @@ impl PartUpload {
             none => none.insert(begin(&self.access, &self.name)?),
         };
         if parts.started == PARTS_MAX {
-            let max = PARTS_MAX as u64 * self.part_bytes as u64;
+            let max = (0..PARTS_MAX).map(|number| bytes_of_part(number, self.part_bytes) as u64).sum();
             return Err(ObjectsError::TooLarge {
                 name: self.name.clone(),
                 target: self.access.target.clone(),
@@ -88,6 +94,12 @@ impl PartUpload {
     }
 }
 
+/// The size of a part, by its number from 0.
+fn bytes_of_part(number: usize, first_bytes: usize) -> usize {
+    let growth = 1_usize.checked_shl(u32::try_from(number / PARTS_OF_ONE_SIZE).unwrap_or(u32::MAX));
+    first_bytes * growth.map_or(PART_GROWTH_MAX, |growth| growth.min(PART_GROWTH_MAX))
+}
+
 fn begin(access: &Access, name: &str) -> Result<Parts, ObjectsError> {
     let write = access.new_write(name)?;
     let (store, path) = access.to(name);
@@ -108,9 +120,10 @@ impl Write for PartUpload {
         if let Some(error) = &self.failed {
             return Err(error.clone().into());
         }
-        let taken = bytes.len().min(self.part_bytes - self.part.len());
+        let full_bytes = self.full_bytes();
+        let taken = bytes.len().min(full_bytes - self.part.len());
         self.part.extend_from_slice(&bytes[..taken]);
-        if self.part.len() == self.part_bytes
+        if self.part.len() == full_bytes
             && let Err(error) = self.send_part()
         {
             self.failed = Some(error.clone());
