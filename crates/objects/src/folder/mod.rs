@@ -7,6 +7,7 @@
 //! is synced. `object_store`'s own folder does not refuse an existing name after an upload in parts, and never removes what a
 //! killed process was writing.
 
+mod reader;
 mod staged;
 mod walk;
 
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use crate::backend::{Backend, Upload};
 use crate::error::ObjectsError;
 use crate::names::RESERVED;
+use reader::FileReader;
 use staged::Staged;
 
 const STAGED: &str = "staged";
@@ -68,7 +70,7 @@ impl Backend for Folder {
             if metadata.is_file() { Ok((file, metadata.len())) } else { Err(ErrorKind::NotFound.into()) }
         };
         match open() {
-            Ok((file, size)) => Ok((Box::new(file.take(size)), size)),
+            Ok((file, size)) => Ok((Box::new(FileReader::new(Arc::clone(&self.files), name, file.take(size))), size)),
             Err(error) if is_missing(&error) => Err(self.files.missing(name)),
             Err(error) => Err(self.files.failed("read", name, &error)),
         }

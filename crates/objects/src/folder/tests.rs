@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::Folder;
+use super::reader::FileReader;
 use super::staged::Staged;
 use crate::{Objects, ObjectsError, suite};
 
@@ -153,6 +154,21 @@ fn after_a_failed_write_nothing_appears() {
     assert!(broken.write(b"bytes").is_err());
     assert!(broken.publish().is_err());
     assert_eq!(staged(&scratch).len(), 0);
+}
+
+#[test]
+fn a_disk_that_fails_while_it_is_read_names_the_object() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _into: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("input/output error"))
+        }
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = Folder::open(scratch.path().join("a/b"), "target").unwrap();
+    let failed = FileReader::new(Arc::clone(&folder.files), "a", Broken).read(&mut [0]).unwrap_err();
+    let found = ObjectsError::from_io(&failed);
+    assert!(matches!(found, Some(ObjectsError::Failed { doing: "read", name, .. }) if name == "a"), "{failed}");
 }
 
 #[test]
