@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 
+use contract::{Error, Rejection};
 use kernel::keyed::rows::{ContentRow, ContentRows};
 use kv::Writer;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -17,8 +18,8 @@ const FORMAT: u32 = 1;
 /// A block is written when it has as many bytes.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// The most bytes that a block can have: a row more, with the largest value and the largest key.
-const BLOCK_BYTES_MAX: u32 = 4 << 20;
+/// The most bytes that a block can have. One is larger than usual if a single row is, as far as the limit of values was raised.
+const BLOCK_BYTES_MAX: usize = 64 << 20;
 
 /// What was written, for whoever reads it to compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +47,12 @@ impl<W: Write> RowsWriter<W> {
     }
 
     /// Adds a row. Returns how many bytes were written so far.
-    pub(super) fn row(&mut self, row: &ContentRow<'_>) -> io::Result<u64> {
+    pub(super) fn row(&mut self, row: &ContentRow<'_>) -> Result<u64, CheckpointError> {
         row.encode(&mut self.block);
         self.extent.rows += 1;
         if self.block.len() >= BLOCK_BYTES {
+            let within = Rejection::check_limit("checkpoint_block_bytes_max", BLOCK_BYTES_MAX, self.block.len());
+            within.map_err(Error::from)?;
             self.write_block()?;
         }
         Ok(self.extent.bytes)
@@ -124,7 +127,7 @@ impl<R: Read> RowsReader<R> {
         let mut head = [0; 12];
         input.read_exact(&mut head).map_err(|error| CheckpointError::reading(name, error))?;
         let length = u32::from_le_bytes(head[..4].try_into().expect("four bytes"));
-        if length > BLOCK_BYTES_MAX {
+        if length as usize > BLOCK_BYTES_MAX {
             return damaged("the length of a block is damaged");
         }
         block.resize(length as usize, 0);
@@ -167,6 +170,16 @@ mod tests {
         let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         assert_eq!(hex, "5348636b726f77730100000008000000c9effce7f006f2ae01016b0413050007");
         assert_eq!(extent, Extent { blocks: 1, rows: 1, bytes: 32 });
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_read_is_not_written() {
+        let (row, mut writer) = (vec![7; BLOCK_BYTES_MAX], RowsWriter::new(Vec::new(), 7).expect("memory"));
+        let refused = writer.row(&ContentRow::Key(b"k", &row)).expect_err("too large");
+        assert!(refused.to_string().contains("checkpoint_block_bytes_max"), "{refused}");
+        let mut writer = RowsWriter::new(Vec::new(), 7).expect("memory");
+        writer.row(&ContentRow::Gone(b"before")).expect("memory");
+        writer.row(&ContentRow::Gone(&row[..BLOCK_BYTES_MAX / 2])).expect("the largest of the raised ones");
     }
 
     #[test]
