@@ -140,6 +140,43 @@ fn nothing_builds_on_what_is_damaged() {
 }
 
 #[test]
+fn what_was_replaced_while_it_was_written_is_not_committed() {
+    let place = Place::new();
+    let mut first = place.own(0);
+    let mut commit = first.commit();
+    for key in 0..4_000_u64 {
+        commit = commit.put(&key.to_be_bytes(), "x".repeat(100), 1);
+    }
+    commit.run().unwrap();
+    let started = first.start_checkpoint(&place.to).unwrap();
+    // It writes for two seconds.
+    let slow = options().bytes_per_second(200_000);
+    let taken = std::thread::spawn(move || started.finish(&slow));
+    std::thread::sleep(Duration::from_millis(300));
+    drop(place.own(0));
+    assert_eq!(code(taken.join().unwrap()), Some("SH-4002"));
+    assert_eq!(place.partition(0).checkpoints(&place.to, &CheckpointChoice::latest()).unwrap(), []);
+}
+
+#[test]
+fn what_cannot_be_read_of_a_crashed_attempt_stops_nothing() {
+    let place = Place::new();
+    let mut owned = place.own(0);
+    set(&mut owned, 1);
+    owned.checkpoint(&place.to, &options()).unwrap();
+    set(&mut owned, 2);
+    owned.checkpoint(&place.to, &options()).unwrap();
+    let crashed = owned.start_checkpoint(&place.to).unwrap();
+    flip(&place.object("0", crashed.number(), "begun"));
+    let compact = || place.partition(0).compact_checkpoints(&place.to, &CheckpointChoice::latest(), &options().keep(1));
+    let compacted = compact().unwrap();
+    assert_eq!((compacted.number, compacted.depth, compacted.not_removed), (4, 0, None));
+    let listed = place.partition(0).checkpoints(&place.to, &CheckpointChoice::latest()).unwrap();
+    assert_eq!(listed.iter().map(|info| info.number).collect::<Vec<_>>(), [4], "others are removed all the same");
+    assert_eq!(place.restored(), 2);
+}
+
+#[test]
 fn whoever_was_replaced_does_not_write_what_the_next_owner_has_done() {
     let place = Place::new();
     let mut first = place.own(0);
@@ -208,11 +245,39 @@ fn a_restore_keeps_its_lease_and_one_that_is_taken_over_is_given_up() {
 }
 
 #[test]
+fn what_is_damaged_costs_nobody_the_partition() {
+    let place = Place::new();
+    let mut owned = place.own(0);
+    set(&mut owned, 1);
+    owned.checkpoint(&place.to, &options()).unwrap();
+    set(&mut owned, 2);
+    let (latest, whole) = (CheckpointChoice::latest(), fs::read(place.object("0", 1, "part-0.")).unwrap());
+    flip(&place.object("0", 1, "part-0."));
+    assert_eq!(code(place.partition(0).restore(&place.to, &latest, &worker("r"))), Some("SH-8015"));
+    set(&mut owned, 3);
+    // If it is damaged only after that was checked, the next owner need not wait for the lease.
+    fs::write(place.object("0", 1, "part-0."), whole).unwrap();
+    let found = place.partition(0).find_checkpoint(&place.to, &latest).unwrap();
+    found.check().unwrap();
+    flip(&place.object("0", 1, "part-0."));
+    assert_eq!(code(found.check()), Some("SH-8015"));
+    let mut next = place.own(0);
+    assert_eq!(code(next.restore_to(found)), Some("SH-8015"));
+    assert_eq!(value(&next), 3);
+}
+
+#[test]
 fn the_largest_value_comes_back() {
     let place = Place::new();
     let mut owned = place.own(0);
     let largest = vec![7; place.house.limits().unwrap().value_bytes_max as usize];
     owned.commit().put(b"k", largest.clone(), 1).run().unwrap();
+    // Before it, almost as much as one command of a restore has; all of it together is more than a transaction may be.
+    (0..9).for_each(|key| owned.commit().put(&[b'a', key], vec![7; 28_000], 1).run().map(drop).unwrap());
+    let limits = place.house.limits().unwrap();
+    let mut tight = limits;
+    tight.transaction_bytes_max = limits.value_bytes_max + 10_000;
+    place.house.set_limits(tight).unwrap();
     owned.checkpoint(&place.to, &options()).unwrap();
     let restored = place.partition(0).restore(&place.to, &CheckpointChoice::latest(), &worker("r")).unwrap();
     assert_eq!(restored.get(b"k").unwrap().unwrap().value, largest.into());

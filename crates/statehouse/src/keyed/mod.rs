@@ -28,7 +28,7 @@ use node::pending::Pending;
 
 pub use checkpoints::{
     CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, FoundCheckpoint,
-    JointCheckpoint, StartedCheckpoint,
+    JointCheckpoint, ListedCheckpoints, StartedCheckpoint,
 };
 pub use commit::KeyedDone;
 pub use contract::keyed::{

@@ -109,8 +109,14 @@ impl Partition {
 
     /// The partition, which was just acquired. A restore of the owner before is over: its commands are refused from now on.
     fn taken_over(&self, group: OwnedGroup) -> Result<OwnedPartition, Error> {
-        self.give_up_restore(&group)?;
-        self.owned_by(group)
+        match self.give_up_restore(&group).and_then(|()| self.next_number()) {
+            Ok(next) => Ok(OwnedPartition { partition: self.clone(), group, next }),
+            Err(error) => {
+                // Nobody has its handle, so the next owner need not wait for the lease.
+                drop(group.release());
+                Err(error)
+            }
+        }
     }
 
     /// Gives up what an owner before has put aside, if it did not come to the end of its restore.
@@ -130,9 +136,11 @@ impl Partition {
     }
 
     fn owned_by(&self, group: OwnedGroup) -> Result<OwnedPartition, Error> {
-        let mut owned = OwnedPartition { partition: self.clone(), group, next: 1 };
-        owned.refresh()?;
-        Ok(owned)
+        Ok(OwnedPartition { partition: self.clone(), group, next: self.next_number()? })
+    }
+
+    fn next_number(&self) -> Result<u64, Error> {
+        Ok(self.summary()?.map_or(0, |summary| summary.last_number) + 1)
     }
 
     /// The partition as nobody owns it: its writes carry no fence, so a guarded partition refuses them unless the handle is
@@ -233,7 +241,7 @@ impl OwnedPartition {
     /// Looks up the number of the next commit. Needed after a commit that was
     /// [answered later](PartitionCommit::run_later) failed: those after it are refused.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.next = self.summary()?.map_or(0, |summary| summary.last_number) + 1;
+        self.next = self.next_number()?;
         Ok(())
     }
 

@@ -80,13 +80,18 @@ impl OwnedGroup {
 
     /// Whether another owns the group now, or nobody does, because its branch was deleted for example.
     pub fn is_lost(&self) -> Result<bool, Error> {
-        let scope = &self.group.scope;
-        match scope.authority.check_owner(scope) {
+        match self.check_owned() {
             Ok(()) => Ok(false),
             Err(Error::Rejected(Rejection::Record(RecordRejection::Fenced { .. }))) => Ok(true),
             Err(Error::Rejected(Rejection::NoSuchBranch { .. })) => Ok(true),
             Err(other) => Err(other),
         }
+    }
+
+    /// Refuses if it is lost now.
+    pub(crate) fn check_owned(&self) -> Result<(), Error> {
+        let scope = &self.group.scope;
+        scope.authority.check_owner(scope)
     }
 
     /// Refuses if it is lost in a view.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use contract::{Error, KeyedRejection, Rejection};
+use contract::{Error, KeyedRejection, Outcome, Rejection};
 use node::error::stopped;
 use objects::ObjectsError;
 use session::Halt;
@@ -25,6 +25,29 @@ impl CheckpointError {
         match self {
             CheckpointError::Store(error) => Some(error.code()),
             CheckpointError::Objects(_) => None,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        match self {
+            CheckpointError::Store(error) => error.retryable(),
+            CheckpointError::Objects(error) => !matches!(
+                error,
+                ObjectsError::Target { .. }
+                    | ObjectsError::Name { .. }
+                    | ObjectsError::TooLarge { .. }
+                    | ObjectsError::Replaces { .. }
+            ),
+        }
+    }
+
+    /// Whether what failed may have been done all the same.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            CheckpointError::Store(error) => error.outcome(),
+            CheckpointError::Objects(ObjectsError::Unknown { .. }) => Outcome::Unknown,
+            CheckpointError::Objects(_) => Outcome::NotApplied,
         }
     }
 

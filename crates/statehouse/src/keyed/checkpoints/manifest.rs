@@ -19,6 +19,9 @@ const FORMAT: u8 = 1;
 /// The most bytes that one of them has.
 pub(super) const BYTES_MAX: u64 = 4 << 20;
 
+/// The most partitions that are taken together: the mark with all of them is read whole.
+pub(super) const JOINT_PARTITIONS_MAX: usize = 65_536;
+
 /// A part of a checkpoint: a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
@@ -29,7 +32,7 @@ pub(super) struct Part {
     /// What the checksums of its blocks begin with.
     pub(super) seed: u64,
     pub(super) extent: Extent,
-    /// The checkpoint of the same series that it says the changes since; none if it has everything.
+    /// The checkpoint of the same series that it says the changes since; none if it is full.
     pub(super) base: Option<u64>,
     /// How many others are needed to restore it.
     pub(super) depth: u32,
@@ -90,20 +93,51 @@ pub(super) enum Standing {
     GivenUp,
 }
 
+/// A partition in a mark: its number, and when the checkpoint is committed what others need to know without its manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MarkedPart {
+    pub(super) partition: u32,
+    /// That of its whole manifest.
+    pub(super) checksum: u64,
+    /// As in the manifest.
+    pub(super) base: Option<u64>,
+    pub(super) depth: u32,
+    pub(super) store: u64,
+    /// The last command that it has.
+    pub(super) commit: u64,
+    pub(super) keys: u64,
+    /// Those of its rows.
+    pub(super) bytes: u64,
+}
+
+impl MarkedPart {
+    /// A partition that takes part.
+    pub(super) fn begun(partition: u32) -> Self {
+        Self { partition, ..Self::default() }
+    }
+
+    /// A part with its manifest.
+    pub(super) fn committed(part: &Part, checksum: u64) -> Self {
+        let Part { partition, base, depth, store, .. } = *part;
+        let (commit, keys, bytes) = (part.taken.commit, part.counts.keys, part.extent.bytes);
+        Self { partition, checksum, base, depth, store, commit, keys, bytes }
+    }
+}
+
 /// What begins or ends a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) standing: Standing,
-    /// Its partitions, in order. When it is committed, each with the checksum of its manifest.
-    pub(super) partitions: Vec<(u32, u64)>,
+    /// Its partitions, in order.
+    pub(super) parts: Vec<MarkedPart>,
     /// When, µs since 1970 in UTC.
     pub(super) made_us: u64,
 }
 
 impl Mark {
-    /// Whether a partition takes part.
-    pub(super) fn has(&self, partition: u32) -> bool {
-        self.partitions.iter().any(|(number, _)| *number == partition)
+    /// Of a partition that takes part.
+    pub(super) fn part(&self, partition: u32) -> Option<&MarkedPart> {
+        self.parts.binary_search_by_key(&partition, |part| part.partition).ok().map(|place| &self.parts[place])
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -113,9 +147,13 @@ impl Mark {
             Standing::Committed => 2,
             Standing::GivenUp => 3,
         });
-        writer.u64(self.made_us).u32(u32::try_from(self.partitions.len()).expect("partitions have numbers of 32 bits"));
-        for (partition, checksum) in &self.partitions {
-            writer.u32(*partition).u64(*checksum);
+        writer.u64(self.made_us).u32(u32::try_from(self.parts.len()).expect("partitions have numbers of 32 bits"));
+        for part in &self.parts {
+            let MarkedPart { partition, checksum, base, depth, store, commit, keys, bytes } = *part;
+            writer.u32(partition);
+            if self.standing == Standing::Committed {
+                writer.u64(checksum).u64(base.unwrap_or(0)).u32(depth).u64(store).u64(commit).u64(keys).u64(bytes);
+            }
         }
         sealed(MARK_MAGIC, writer.as_slice())
     }
@@ -130,12 +168,33 @@ impl Mark {
                 _ => return Err(DecodeError { what: "an unknown standing" }),
             };
             let made_us = reader.u64()?;
-            let partitions =
-                (0..reader.u32()?).map(|_| Ok((reader.u32()?, reader.u64()?))).collect::<Result<_, DecodeError>>()?;
-            reader.end().map(|()| Self { standing, partitions, made_us })
+            let parts = (0..reader.u32()?)
+                .map(|_| match standing {
+                    Standing::Committed => read_part(&mut reader),
+                    Standing::Begun | Standing::GivenUp => Ok(MarkedPart::begun(reader.u32()?)),
+                })
+                .collect::<Result<Vec<_>, DecodeError>>()?;
+            if !parts.is_sorted_by(|one, next| one.partition < next.partition) {
+                return Err(DecodeError { what: "partitions that are not in order" });
+            }
+            reader.end().map(|()| Self { standing, parts, made_us })
         };
         read(Reader::new(content)).map_err(|error| CheckpointError::damaged(name, error.to_string()))
     }
+}
+
+fn read_part(reader: &mut Reader<'_>) -> Result<MarkedPart, DecodeError> {
+    Ok(MarkedPart {
+        partition: reader.u32()?,
+        checksum: reader.u64()?,
+        // The first number is 1.
+        base: Some(reader.u64()?).filter(|base| *base > 0),
+        depth: reader.u32()?,
+        store: reader.u64()?,
+        commit: reader.u64()?,
+        keys: reader.u64()?,
+        bytes: reader.u64()?,
+    })
 }
 
 /// The checksum by which a mark knows a manifest.
@@ -205,11 +264,27 @@ mod tests {
     /// Part of a stored format; `docs/formats/checkpoint.md`.
     #[test]
     fn golden_mark() {
-        let mark = Mark { standing: Standing::Committed, partitions: vec![(1, 2)], made_us: 3 };
-        let bytes = mark.encode();
-        let content = "020300000000000000010000000100000002000000".to_owned() + "00000000";
-        assert_eq!(hex(&bytes[..bytes.len() - 8]), format!("{}01{content}", hex(&MARK_MAGIC)));
-        assert_eq!(Mark::decode("m", &bytes).expect("a mark"), mark);
+        let part =
+            MarkedPart { partition: 1, checksum: 2, base: Some(3), depth: 4, store: 5, commit: 6, keys: 7, bytes: 8 };
+        let numbers = |numbers: &[u8]| numbers.iter().map(|n| format!("{n:02x}00000000000000")).collect::<String>();
+        let of_part = format!("01000000{}04000000{}", numbers(&[2, 3]), numbers(&[5, 6, 7, 8]));
+        let begun = Mark { standing: Standing::Begun, parts: vec![MarkedPart::begun(1)], made_us: 9 };
+        let committed = Mark { standing: Standing::Committed, parts: vec![part], made_us: 9 };
+        for (mark, standing, parts) in [(begun, "01", "01000000"), (committed, "02", &of_part)] {
+            let bytes = mark.encode();
+            let whole = format!("{}01{standing}{}01000000{parts}", hex(&MARK_MAGIC), numbers(&[9]));
+            assert_eq!(hex(&bytes[..bytes.len() - 8]), whole);
+            assert_eq!(Mark::decode("m", &bytes).expect("a mark"), mark);
+        }
+    }
+
+    #[test]
+    fn the_largest_mark_can_be_read() {
+        let last = u32::try_from(JOINT_PARTITIONS_MAX).expect("few");
+        let parts = (0..last).map(MarkedPart::begun).collect();
+        let bytes = Mark { standing: Standing::Committed, parts, made_us: 9 }.encode();
+        assert!(bytes.len() as u64 <= BYTES_MAX, "{} bytes", bytes.len());
+        assert_eq!(Mark::decode("m", &bytes).expect("a mark").parts.len(), JOINT_PARTITIONS_MAX);
     }
 
     #[test]

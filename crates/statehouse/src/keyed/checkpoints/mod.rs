@@ -1,8 +1,8 @@
 //! Checkpoints: the keyed state of an operator with its input positions, in a folder or a bucket; `docs/formats/checkpoint.md`.
 //!
 //! - [`Checkpoints`]: where they lie. `take`: a partition writes what it holds, or what has changed. `restore`: a partition becomes
-//!   what it was. `together`: several partitions at once, with a marker that is written last. `series`: what is there, and what
-//!   may go. `compact`: one that needs others becomes one that needs none.
+//!   what it was. `together`: several partitions at once, with a marker that is written last. `series`: what is there.
+//!   `ending`: what is committed, what is given up, and what may go. `compact`: one that needs others becomes one that needs none.
 //! - `rows`, `manifest`, `names`: the bytes. `merge`: the rows of a checkpoint and of those that it builds on.
 //!
 //! Touches: objects, and what the kernel notes between two checkpoints. Keeps: D5 (a checkpoint counts when its marker is there,
@@ -10,6 +10,7 @@
 //! memory, or stops its commits.
 
 mod compact;
+mod ending;
 mod error;
 mod manifest;
 mod merge;
@@ -24,7 +25,7 @@ pub(super) use restore::Restoring;
 
 pub use error::CheckpointError;
 pub use restore::FoundCheckpoint;
-pub use series::CheckpointInfo;
+pub use series::{CheckpointInfo, ListedCheckpoints};
 pub use take::{CheckpointOptions, StartedCheckpoint};
 pub use together::JointCheckpoint;
 

@@ -6,22 +6,23 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use contract::Error;
-use contract::limits::KEYED_UPDATES_MAX;
+use contract::limits::{KEYED_UPDATES_MAX, PAGE_ROWS_MAX};
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use node::error::unexpected_answer;
 use node::pending::Pending;
-use objects::ObjectReader;
+use objects::{ObjectReader, ObjectsError};
 
 use super::error::CheckpointError;
 use super::manifest::Part;
 use super::merge::Merged;
 use super::names::Series;
 use super::rows::RowsReader;
-use super::series::{AtPlace, CheckpointInfo};
+use super::series::{AtPlace, CheckpointInfo, ListedCheckpoints, Markers};
 use super::{CheckpointChoice, Checkpoints};
 use crate::commit::{Commit, Committed, Done};
 use crate::keyed::commit::{KeyedDone, OwnKeyedOp};
 use crate::keyed::{OwnedPartition, Partition};
+use crate::paging::check_page;
 use crate::records::ClaimOptions;
 
 /// Rows are put aside in commands of about this size, so that commits of others go on between them.
@@ -34,8 +35,8 @@ const LEASE_LEFT_MIN: Duration = Duration::from_secs(20);
 const PENDING_MAX: usize = 4;
 
 impl Partition {
-    /// Restores the partition from a checkpoint, and owns it: whoever owned it before is refused from the start, and the partition
-    /// is as it was until all rows were read and checked.
+    /// Restores the partition from a checkpoint, and owns it. All rows are read and checked first, so what is damaged costs nobody
+    /// the partition. Whoever owned it is refused from then on, and the partition is as it was until all rows were read again.
     pub fn restore(
         &self,
         from: &Checkpoints,
@@ -43,8 +44,13 @@ impl Partition {
         options: &ClaimOptions,
     ) -> Result<OwnedPartition, CheckpointError> {
         let found = self.find_checkpoint(from, choice)?;
+        found.check()?;
         let mut owned = self.acquire_by_force(options)?;
-        owned.restore_to(found)?;
+        if let Err(error) = owned.restore_to(found) {
+            // Nobody has its handle, so the next owner need not wait for the lease. What failed is more telling than this.
+            drop(owned.release());
+            return Err(error);
+        }
         Ok(owned)
     }
 
@@ -73,21 +79,9 @@ impl Partition {
         choice: &CheckpointChoice,
     ) -> Result<FoundCheckpoint, CheckpointError> {
         let place = self.series(from, choice);
-        let chain = place.chain(choice.number, self.number())?;
-        let (number, part) = chain[0].clone();
-        let mut readers = Vec::with_capacity(chain.len());
-        for (number, part) in &chain {
-            let name = place.name(*number, &part.rows);
-            let reader = match place.objects.reader(&name) {
-                Ok(reader) => reader,
-                Err(objects::ObjectsError::Missing { .. }) => {
-                    return Err(CheckpointError::damaged(&name, "it is missing"));
-                }
-                Err(error) => return Err(error.into()),
-            };
-            readers.push((name.clone(), RowsReader::new(reader, name, part.seed, part.extent)?));
-        }
-        Ok(FoundCheckpoint { number, part, readers })
+        let chain = Markers::new(&place).chain(choice.number, self.number())?;
+        let found = FoundCheckpoint { place, chain };
+        found.readers().map(|_| found)
     }
 
     /// The committed checkpoints that this choice is from, from the last to the first.
@@ -96,9 +90,46 @@ impl Partition {
         at: &Checkpoints,
         choice: &CheckpointChoice,
     ) -> Result<Vec<CheckpointInfo>, CheckpointError> {
-        let mut listed = self.series(at, choice).list()?;
-        listed.retain(|info| info.partitions.contains(&self.number()));
-        listed.retain(|info| choice.number.is_none_or(|number| info.number == number));
+        let (mut found, mut before) = (Vec::new(), None);
+        loop {
+            let listed = self.list_checkpoints(at, choice, before, PAGE_ROWS_MAX)?;
+            found.extend(listed.checkpoints);
+            before = listed.before;
+            if before.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Those of [`checkpoints`](Self::checkpoints) before a number, at most `limit` (1 to 1,000).
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let house = statehouse::Statehouse::open(directory.path().join("house"))?;
+    /// use statehouse::keyed::{CheckpointChoice, CheckpointOptions, Checkpoints};
+    /// use statehouse::records::ClaimOptions;
+    /// let checkpoints = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap())?;
+    /// let mut owned = house.keyed("wordcount").partition(3).acquire(&ClaimOptions::worker("w1"))?;
+    /// owned.commit().advance("topic-a", 1).run()?;
+    /// owned.checkpoint(&checkpoints, &CheckpointOptions::default())?;
+    /// owned.checkpoint(&checkpoints, &CheckpointOptions::default())?;
+    /// let choice = CheckpointChoice::latest();
+    /// let page = owned.list_checkpoints(&checkpoints, &choice, None, 1)?;
+    /// assert_eq!((page.checkpoints[0].number, page.before), (2, Some(2)));
+    /// let page = owned.list_checkpoints(&checkpoints, &choice, page.before, 10)?;
+    /// assert_eq!((page.checkpoints[0].number, page.before), (1, None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn list_checkpoints(
+        &self,
+        at: &Checkpoints,
+        choice: &CheckpointChoice,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<ListedCheckpoints, CheckpointError> {
+        check_page(limit).map_err(Error::from)?;
+        let mut listed = self.series(at, choice).list(self.number(), before, limit)?;
+        listed.checkpoints.retain(|info| choice.number.is_none_or(|number| info.number == number));
         Ok(listed)
     }
 
@@ -110,16 +141,35 @@ impl Partition {
 
 /// A checkpoint that was found with all that it builds on; its rows are checked when they are read.
 pub struct FoundCheckpoint {
-    number: u64,
-    part: Part,
-    /// The rows of each checkpoint that it needs, the newest first.
-    readers: Vec<(String, RowsReader<ObjectReader>)>,
+    place: AtPlace,
+    /// The part, and those that it builds on, the newest first; each with the number of its checkpoint.
+    chain: Vec<(u64, Part)>,
 }
 
 impl FoundCheckpoint {
     /// Its number in its series.
     pub fn number(&self) -> u64 {
-        self.number
+        self.newest().0
+    }
+
+    /// The bytes of all rows that a restore reads.
+    pub fn bytes(&self) -> u64 {
+        self.chain.iter().map(|(_, part)| part.extent.bytes).sum()
+    }
+
+    /// Reads and checks all rows, without a store. A restore reads them again.
+    pub fn check(&self) -> Result<(), CheckpointError> {
+        Merged::new(self.readers()?).each(|_| Ok(()))
+    }
+
+    fn newest(&self) -> &(u64, Part) {
+        self.chain.first().expect("it has itself")
+    }
+
+    /// The rows of each, the newest first.
+    fn readers(&self) -> Result<Vec<(String, RowsReader<ObjectReader>)>, CheckpointError> {
+        let reader = |(number, part): &(u64, Part)| self.place.rows(*number, part);
+        self.chain.iter().map(reader).collect()
     }
 }
 
@@ -133,7 +183,7 @@ impl OwnedPartition {
     /// [`restore_to`](Self::restore_to), which says when it has begun: from then on until it has ended,
     /// [`is_restoring`](Partition::is_restoring) holds. The lease is extended meanwhile.
     pub fn restore_telling(&mut self, found: FoundCheckpoint, begun: impl FnOnce()) -> Result<(), CheckpointError> {
-        let FoundCheckpoint { part, readers, .. } = found;
+        let (readers, part) = (found.readers()?, &found.newest().1);
         let begin = || self.owned_group().commit();
         self.owned_group().extend_to(LEASE_LEFT_MIN)?;
         let restoring = Restoring::begin(&begin, self.operator().name(), part.map)?;
@@ -147,6 +197,18 @@ impl OwnedPartition {
             })
         })?;
         Ok(self.refresh()?)
+    }
+}
+
+impl AtPlace {
+    /// The rows of a part, with the name of their object.
+    pub(super) fn rows(&self, number: u64, part: &Part) -> Result<(String, RowsReader<ObjectReader>), CheckpointError> {
+        let name = self.name(number, &part.rows);
+        let reader = match self.objects.reader(&name) {
+            Err(ObjectsError::Missing { .. }) => return Err(CheckpointError::damaged(&name, "it is missing")),
+            found => found?,
+        };
+        Ok((name.clone(), RowsReader::new(reader, name, part.seed, part.extent)?))
     }
 }
 
@@ -176,15 +238,14 @@ impl<'restoring> Restoring<'restoring> {
         Ok(Self { commit, map, number, rows: Vec::new(), row_count: 0, pending: VecDeque::new() })
     }
 
-    /// Puts an encoded row aside. Returns whether that took a command.
+    /// Puts an encoded row aside. Returns whether those before it took a command.
     pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<bool, Error> {
-        self.rows.extend_from_slice(row);
-        self.row_count += 1;
-        let is_full = self.rows.len() >= COMMAND_BYTES || self.row_count == KEYED_UPDATES_MAX;
-        if is_full {
+use contract::limits::{KEYED_UPDATES_MAX, PAGE_ROWS_MAX};
             self.send()?;
         }
-        Ok(is_full)
+        self.rows.extend_from_slice(row);
+        self.row_count += 1;
+        Ok(!has_room)
     }
 
     fn send(&mut self) -> Result<(), Error> {

@@ -29,7 +29,7 @@ use crate::transfer::KEYS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckpointOptions {
-    /// How many checkpoints of changes may follow one of everything. With 0, each has everything.
+    /// How many incremental checkpoints may follow a full one. With 0, each is full.
     pub changes_max: u32,
     /// How many committed checkpoints of the series are kept, with those that they build on.
     pub keep: usize,
@@ -67,7 +67,7 @@ impl OwnedPartition {
     /// Takes a checkpoint of the partition alone, and removes those that are not kept. Commits go on meanwhile, through this handle
     /// in another thread or not; they are not in it.
     ///
-    /// It has everything, or what has changed since the one before ([`CheckpointOptions::changes_max`]).
+    /// It is a full one, or an incremental one: what has changed since the one before ([`CheckpointOptions::changes_max`]).
     pub fn checkpoint(&self, to: &Checkpoints, options: &CheckpointOptions) -> Result<CheckpointInfo, CheckpointError> {
         self.start_checkpoint(to)?.finish(options)
     }
@@ -120,6 +120,8 @@ impl OwnedPartition {
             // Whoever was replaced since it was begun would write what the next owner has done.
             self.owned_group().check_owned_in(&*found.view)?;
             let part = self.write_rows(found, begun, base, place, number, options)?;
+            // That took its time: the next owner may have restored the partition meanwhile.
+            self.owned_group().check_owned()?;
             place.write_part(number, &part)
         })?;
         written.ok_or_else(|| KeyedRejection::NoSuchMap { map: self.map().to_owned() })?;
@@ -191,7 +193,7 @@ impl OwnedPartition {
         let commit = self.owned_group().commit().with_op(OwnKeyedOp::EndCheckpoint(self.map().to_owned(), begun));
         match commit.run() {
             Ok(_) => Ok(()),
-            // Too much was removed meanwhile to be noted, or the partition was restored: the next one has everything.
+            // Too much was removed meanwhile to be noted, or the partition was restored: the next one is full.
             Err(error) if error.code() == "SH-8014" => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -251,7 +253,8 @@ impl StartedCheckpoint {
         let Self { by, place, number, begun } = self;
         let part = by.write_part_of(&place, number, begun, options)?;
         let begun = part.0.taken.begun;
-        let whole = place.commit(number, vec![part], by.now_us())?;
+        by.owned_group().check_owned()?;
+        let whole = place.commit(number, &[part], by.now_us())?;
         // It is there, whatever becomes of this: what stays is removed with the next one.
         let removed = by.end_checkpoint(begun).and_then(|()| place.retire(options.keep));
         Ok(whole.info_after(removed))

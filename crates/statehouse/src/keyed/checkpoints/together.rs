@@ -6,10 +6,10 @@
 use std::thread;
 use std::time::Duration;
 
-use contract::KeyedRejection;
+use contract::{Error, KeyedRejection, Rejection};
 
 use super::error::CheckpointError;
-use super::manifest::{Mark, Standing};
+use super::manifest::{JOINT_PARTITIONS_MAX, Mark, MarkedPart, Standing};
 use super::names::Series;
 use super::series::{AtPlace, CheckpointInfo};
 use super::{CheckpointOptions, Checkpoints};
@@ -55,6 +55,8 @@ impl Operator {
         let mut partitions = partitions.to_vec();
         partitions.sort_unstable();
         partitions.dedup();
+        let limit = Rejection::check_limit("joint_partitions_max", JOINT_PARTITIONS_MAX, partitions.len());
+        limit.map_err(Error::from)?;
         let number = place.begin(&partitions, self.now_us())?;
         Ok(JointCheckpoint { place, number, partitions, operator: self.clone() })
     }
@@ -74,7 +76,7 @@ impl OwnedPartition {
     ) -> Result<(), CheckpointError> {
         let place = self.series_at(to, Series::Together);
         let begun = place.begun(number)?;
-        let takes_part = |mark: &Mark| mark.has(self.number());
+        let takes_part = |mark: &Mark| mark.part(self.number()).is_some();
         if !begun.as_ref().is_some_and(takes_part) || place.ended(number)?.is_some() {
             return Err(KeyedRejection::NoCommittedCheckpoint { of: place.of.clone(), number: Some(number) }.into());
         }
@@ -119,7 +121,7 @@ impl JointCheckpoint {
             }
             thread::sleep(LOOK_EVERY);
         }
-        let whole = self.place.commit(self.number, found, self.operator.now_us())?;
+        let whole = self.place.commit(self.number, &found, self.operator.now_us())?;
         let removed = self.place.retire(options.keep);
         Ok(whole.info_after(removed))
     }
@@ -130,8 +132,8 @@ impl JointCheckpoint {
     }
 
     fn end_without(&self) -> Result<Mark, CheckpointError> {
-        let partitions = self.partitions.iter().map(|partition| (*partition, 0)).collect();
-        self.place.end(self.number, Mark { standing: Standing::GivenUp, partitions, made_us: self.operator.now_us() })
+        let parts = self.partitions.iter().copied().map(MarkedPart::begun).collect();
+        self.place.end(self.number, Mark { standing: Standing::GivenUp, parts, made_us: self.operator.now_us() })
     }
 
     fn give_up(&self, missing: usize) -> Result<CheckpointInfo, CheckpointError> {
