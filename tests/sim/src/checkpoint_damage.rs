@@ -1,6 +1,6 @@
 //! Checkpoints with a damaged object: each is refused by name, and the partition stays as it is.
 //!
-//! `sim keyed-checkpoint-damage --times N [--seed S]`. A checkpoint of everything and two of changes; one that was compacted; and one
+//! `sim keyed-checkpoint-damage --times N [--seed S]`. A full checkpoint and two incremental ones; one that was compacted; and one
 //! that two partitions have taken together. One of the objects that the last checkpoint needs is cut, flipped, lengthened,
 //! replaced by another or removed, and restored, again and again. Where the restore is refused before it takes the partition
 //! over, its owner must be able to commit; otherwise the owner must be refused as one that was replaced. At the end each

@@ -33,7 +33,7 @@ impl Contract for Keyed {
             "SH-8013",
             Next::Say("restore it again; if that is refused too, restore an earlier checkpoint with --checkpoint"),
         ),
-        ("SH-8014", Next::Say("go on: the next checkpoint has everything")),
+        ("SH-8014", Next::Say("go on: the next checkpoint is a full one")),
         (
             "SH-8015",
             Next::Say("restore an earlier checkpoint with --checkpoint; `statehouse keyed checkpoints` lists them"),

@@ -134,7 +134,7 @@ pub enum KeyedRejection {
     },
     /// The map knows of no such checkpoint.
     #[error(
-        "map {map:?} has begun no checkpoint {number}, or was restored since; the next one has everything [SH-8014]"
+        "map {map:?} has begun no checkpoint {number}, or was restored since; the next one is a full one [SH-8014]"
     )]
     NoSuchCheckpoint {
         /// The map.
@@ -158,9 +158,9 @@ pub enum KeyedRejection {
         /// The number that was asked for; none for the last one.
         number: Option<u64>,
     },
-    /// A checkpoint of several partitions was given up, since not all had written their parts in time.
+    /// A checkpoint was given up: not all partitions had written their parts in time, or another one has a later state.
     #[error(
-        "checkpoint {number} of {of} was given up, and {missing} of its partitions had not written their parts; begin another one [SH-8017]"
+        "checkpoint {number} of {of} was given up{}; begin another one [SH-8017]", without(.missing)
     )]
     CheckpointGivenUp {
         /// The operator.
@@ -170,6 +170,13 @@ pub enum KeyedRejection {
         /// How many parts were missing.
         missing: usize,
     },
+}
+
+fn without(missing: &usize) -> String {
+    match missing {
+        0 => String::new(),
+        missing => format!(", and {missing} of its partitions had not written their parts"),
+    }
 }
 
 fn numbered(number: &Option<u64>) -> String {

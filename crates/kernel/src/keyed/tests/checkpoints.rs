@@ -41,7 +41,7 @@ fn deleted_keys_are_noted_when_the_seal_passes_them() {
 fn a_checkpoint_that_nobody_began_cannot_end() {
     let refused = |number: &str| {
         format!(
-            "map \"m\" has begun no checkpoint {number}, or was restored since; the next one has everything [SH-8014]"
+            "map \"m\" has begun no checkpoint {number}, or was restored since; the next one is a full one [SH-8014]"
         )
     };
     check(
