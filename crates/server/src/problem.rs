@@ -101,6 +101,10 @@ pub(crate) fn history_text(history: u64) -> String {
     format!("{history:016x}")
 }
 
+fn shown(outcome: Outcome) -> &'static str {
+    if outcome == Outcome::Unknown { "unknown" } else { "not_applied" }
+}
+
 /// The status of a rejection.
 fn status_of(class: Class) -> StatusCode {
     match class {
@@ -132,8 +136,7 @@ impl From<Error> for Problem {
         };
         let mut problem = Self::new(status, error.code(), error.to_string());
         problem.add("retryable", error.retryable());
-        let outcome = if error.outcome() == Outcome::Unknown { "unknown" } else { "not_applied" };
-        problem.add("outcome", outcome);
+        problem.add("outcome", shown(error.outcome()));
         if let Error::Rejected(rejection) = &error {
             problem.more.extend(rejection.members());
         }
@@ -157,7 +160,10 @@ impl From<Refusal> for Problem {
                 Problem::other_history(member, &history_text(meant), &history_text(is))
             }
             Refusal::NoCheckpoints => Problem::no_checkpoints(),
-            Refusal::CheckpointPlace { detail, is_write } => Problem::checkpoint_place(detail, is_write),
+            Refusal::CheckpointPlace { detail, retryable, outcome } => {
+                Problem::checkpoint_place(detail, retryable, outcome)
+            }
+            Refusal::TakenOver(refusal) => Problem::from(*refusal).of_taken_over(),
             Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
             Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
             Refusal::Internal(detail) => Problem::internal(detail),
@@ -341,11 +347,20 @@ impl Problem {
     }
 
     /// The place of the checkpoints refused or failed.
-    pub(crate) fn checkpoint_place(detail: String, is_write: bool) -> Self {
+    pub(crate) fn checkpoint_place(detail: String, retryable: bool, outcome: Outcome) -> Self {
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2025", detail);
-        problem.add("retryable", true);
-        problem.add("outcome", if is_write { "unknown" } else { "not_applied" });
+        problem.add("retryable", retryable);
+        problem.add("outcome", shown(outcome));
         problem
+    }
+
+    /// The same, of a restore that had taken the partition over.
+    fn of_taken_over(mut self) -> Self {
+        self.detail +=
+            "; the partition was taken over for this: who owned it is refused, so acquire it, which holds what it held";
+        self.add("outcome", shown(Outcome::Unknown));
+        self.add("taken_over", true);
+        self
     }
 
     fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {

@@ -13,7 +13,8 @@ use client::{Answer, Client};
 use running::Running;
 use serde_json::{Value as JsonValue, json};
 use statehouse::Options;
-use statehouse::keyed::Checkpoints;
+use statehouse::keyed::{CheckpointOptions, Checkpoints, Policy};
+use statehouse::records::ClaimOptions;
 use statehouse_server::Server;
 
 /// A server with a place for checkpoints; it stops when this is dropped.
@@ -154,6 +155,11 @@ fn a_partition_is_taken_listed_and_restored() {
     assert_eq!(rows, [(Some(3), Some(0)), (Some(2), Some(1)), (Some(1), Some(0))]);
     assert!(listed.iter().all(|row| row["bytes"].as_u64() > Some(0) && text(&row["made_at"]).ends_with('Z')));
     assert_eq!(listed[1]["commit"], second["commit"]);
+    let page = done(scene.client.get(&format!("{CHECKPOINTS}?limit=2")));
+    let rest = done(scene.client.get(&format!("{CHECKPOINTS}?limit=2&cursor={}", text(&page["cursor"]))));
+    assert_eq!([&page["checkpoints"][1]["number"], &rest["checkpoints"][0]["number"]], [&json!(2), &json!(1)]);
+    assert_eq!(rest["cursor"], json!(null));
+    assert_eq!(refused(&scene.client.get(&format!("{CHECKPOINTS}?limit=0"))), (400, "SH-1030"));
     let together = done(scene.client.get(&format!("{CHECKPOINTS}?together=true")));
     assert_eq!(together["checkpoints"], json!([]), "those of several partitions are another list");
 
@@ -229,11 +235,14 @@ fn what_is_damaged_is_refused_and_the_partition_is_as_it_was() {
     assert_eq!(refused(&answer), (422, "SH-8015"), "{answer:?}");
     assert!(rows[0].ends_with(text(&answer.body["object"])), "it names the object: {answer:?}");
     assert_eq!(scene.value("a"), Some(2));
+    assert_eq!((&answer.body["outcome"], &answer.body["taken_over"]), (&json!("not_applied"), &json!(null)));
     let shown = scene.shown();
-    assert_eq!((&shown["restoring"], &shown["holder"]), (&json!(false), &json!(null)), "the next one need not wait");
-    // Without its manifest it is none; and one that is seen to be damaged costs nobody the partition.
+    assert_eq!(
+        (&shown["restoring"], &shown["holder"]["worker"]),
+        (&json!(false), &json!("w1")),
+        "it costs nobody the partition"
+    );
     fs::write(&rows[0], &before[..4]).expect("written");
-    let token = scene.acquire();
     assert_eq!(refused(&restore()), (422, "SH-8015"));
     assert_eq!(scene.shown()["holder"]["worker"], "w1");
     scene.count(&token, 3, "a");
@@ -322,6 +331,8 @@ fn checkpoints_move_their_metrics() {
     let answer = scene.take(&owner, &json!({ "wait": "30s" }));
     assert_eq!(refused(&answer), (503, "SH-2025"), "{answer:?}");
     assert_eq!(counts(), (Some(1.0), Some(1.0)));
+    let not_removed = || scene.metric("statehouse_checkpoints_total{result=\"not_removed\"}");
+    assert_eq!(not_removed(), Some(0.0));
     fs::remove_dir(&in_the_way).expect("removed");
     assert_eq!(
         done(scene.take(&owner, &json!({ "wait": "30s" })))["committed"],
@@ -331,6 +342,18 @@ fn checkpoints_move_their_metrics() {
     // What is gone has no age.
     done(scene.client.send("DELETE", "/v1/maps/words?group=words/3", FORCED, ""));
     assert_eq!(age(), None);
+}
+
+#[test]
+fn the_age_counts_from_before_the_server_was_started() {
+    let scene = Scene::start();
+    // This server has taken none of them.
+    let place = Checkpoints::open(scene.place.path().to_str().expect("text")).expect("a place");
+    let words = scene.running.house.keyed("words");
+    let owned = words.partition(3).acquire(&ClaimOptions::worker("w")).expect("owned");
+    owned.owned_group().commit().create_map("words", Policy::Monotonic).run().expect("created");
+    owned.checkpoint(&place, &CheckpointOptions::default()).expect("a checkpoint");
+    eventually("it is found", || scene.metric("statehouse_checkpoint_oldest_seconds").is_some());
 }
 
 #[test]
@@ -359,5 +382,11 @@ fn a_place_that_fails_is_named() {
     let answer = scene.take(&[("statehouse-owner", &token)], &json!({ "wait": "30s" }));
     assert_eq!(refused(&answer), (503, "SH-2025"), "{answer:?}");
     assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(
+        (&answer.body["retryable"], &answer.body["outcome"]),
+        (&json!(true), &json!("not_applied")),
+        "{answer:?}"
+    );
     assert!(text(&answer.body["detail"]).contains("words"), "{answer:?}");
+    assert_eq!(scene.metric("statehouse_checkpoints_total{result=\"failed\"}"), Some(1.0), "it could not begin");
 }

@@ -1,6 +1,6 @@
 //! Why a call did not succeed. `problem.rs` says how that looks over HTTP.
 
-use contract::Error;
+use contract::{Error, Outcome};
 
 /// Why a call did not succeed.
 #[derive(Debug)]
@@ -19,8 +19,10 @@ pub(crate) enum Refusal {
     OtherHistory { member: &'static str, meant: u64, is: u64 },
     /// The server was started without a place for checkpoints.
     NoCheckpoints,
-    /// The place of the checkpoints refused or failed, and says why. `is_write` says whether something may have been done.
-    CheckpointPlace { detail: String, is_write: bool },
+    /// The place of the checkpoints refused or failed, and says why.
+    CheckpointPlace { detail: String, retryable: bool, outcome: Outcome },
+    /// A restore failed for this reason, after the partition was taken over.
+    TakenOver(Box<Refusal>),
     /// The request contradicts itself.
     Invalid { member: Option<&'static str>, detail: String },
     /// A bug in the server.

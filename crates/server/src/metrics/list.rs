@@ -103,8 +103,8 @@ metrics! {
     RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
     UPDATES_NOT_APPLIED = counter("statehouse_keyed_updates_not_applied_total", &["outcome"], "Updates of keyed state that changed nothing: duplicate, stale, or version_conflict.");
     PARTITION_SILENT = gauge("statehouse_partition_silent_seconds", &[], "Time since the last change of the owned partition where that is longest: its owner lives, and its inputs do not move.");
-    CHECKPOINTS = counter("statehouse_checkpoints_total", &["result"], "Checkpoints of partitions taken by this server: committed or failed.");
-    CHECKPOINT_AGE = gauge("statehouse_checkpoint_oldest_seconds", &[], "Time since the last checkpoint of the partition where that is longest, among those that this server has checkpointed since it started.");
+    CHECKPOINTS = counter("statehouse_checkpoints_total", &["result"], "Checkpoints of partitions taken by this server: committed or failed; not_removed: committed, but what is not needed any more could not be removed.");
+    CHECKPOINT_AGE = gauge("statehouse_checkpoint_oldest_seconds", &[], "Time since the last checkpoint of the partition where that is longest, among those that this server has checkpointed, and the first 10,000 that had checkpoints when it was first scraped.");
     IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");
 
     SESSIONS = gauge("statehouse_sessions", &["state"], "Live sessions.");

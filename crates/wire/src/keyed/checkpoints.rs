@@ -2,12 +2,12 @@
 
 use super::version::Version;
 use crate::schema::{left_out, object};
-use crate::values::DurationText;
+use crate::values::{DurationText, PageCursor};
 
 object! {
     /// Takes a checkpoint of a partition.
     request TakeCheckpoint {
-        /// Whether it has everything, not only what has changed since the one before.
+        /// Whether it is full, also if an incremental one is possible.
         full: Option<bool>,
         /// How long to wait until it is committed; at most a minute. It goes on after that.
         wait: Option<DurationText>,
@@ -27,16 +27,22 @@ object! {
         keys: Option<u64>,
         /// The bytes of its rows.
         bytes: Option<u64>,
-        /// The number of the checkpoint that it builds on; null if it has everything.
+        /// The number of the checkpoint that it builds on; null if it is full.
         base: Option<u64>,
         /// The last commit of the store that it has.
         commit: Option<u64>,
+        /// Why checkpoints that are not needed any more could not be removed; the next one tries again.
+        not_removed: Option<String>,
     }
 
     /// Selects checkpoints to list.
     request ListCheckpoints {
         /// Those that several partitions have taken together, instead of those of this partition alone.
         together: Option<bool>,
+        /// The cursor of the previous page.
+        cursor: Option<PageCursor>,
+        /// Maximum number of checkpoints.
+        limit: Option<u64>,
     }
 
     /// A committed checkpoint.
@@ -49,9 +55,9 @@ object! {
         keys: u64,
         /// The bytes of its rows.
         bytes: u64,
-        /// How many earlier checkpoints are needed to restore it; 0 if it has everything.
+        /// How many earlier checkpoints are needed to restore it; 0 if it is full.
         depth: u64,
-        /// The number of the checkpoint that it builds on; null if it has everything.
+        /// The number of the checkpoint that it builds on; null if it is full.
         base: Option<u64>,
         /// The last commit of the store that it has; of several partitions, the earliest of them.
         commit: u64,
@@ -67,6 +73,8 @@ object! {
         partition: u32,
         /// The checkpoints.
         checkpoints: Vec<ShownCheckpoint>,
+        /// Where the next page starts, if there may be one.
+        cursor: Option<PageCursor>,
     }
 
     /// Takes a partition over, and restores it from a checkpoint.
@@ -108,7 +116,7 @@ object! {
 
 left_out! {
     TakeCheckpoint { full, wait }
-    ListCheckpoints { together }
+    ListCheckpoints { together, cursor, limit }
     RestorePartition { checkpoint, together, worker, lease, wait }
 }
 

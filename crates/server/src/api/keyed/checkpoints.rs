@@ -5,10 +5,12 @@
 
 use std::thread;
 
+use contract::Outcome;
 use contract::time::iso;
 use statehouse::Space;
 use statehouse::keyed::{
-    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, OwnedPartition, Partition,
+    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, FoundCheckpoint,
+    ListedCheckpoints, OwnedPartition, Partition,
 };
 use statehouse::records::ClaimOptions;
 use tokio::sync::oneshot;
@@ -19,23 +21,31 @@ use wire::keyed::checkpoints::{
 use wire::keyed::version::Version;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
+use wire::values::PageCursor;
 
 use super::operators::{Named, check_writer, named};
 use super::server_checkpoints::PartitionName;
+use super::{PAGE_ROWS, text_of};
 use crate::Server;
 use crate::api::scope::{FORCE, RequestScope};
-use crate::api::{Answered, Call, Refusal, Reply};
+use crate::api::{Answered, Call, Refusal, Reply, page_limit};
+use crate::limits::RESTORE_CHECKED_BYTES_MAX;
 
 pub(super) async fn list(server: Server, call: Call<ListCheckpoints, NoBody>) -> Answered<CheckpointList> {
     let Call { scope, name, rest, query, .. } = call;
     let (Named { operator, partition, .. }, _) = named(name, rest)?;
     let at = server.checkpoints.place()?.clone();
+    let before = query.cursor.map(|cursor| text_of(cursor, |text| text.parse().ok())).transpose()?;
+    let limit = page_limit(query.limit, PAGE_ROWS)?;
+    let memory = server.reserve_page().await?;
     let of = scope.open(&server.house)?.space.keyed(operator.as_str()).partition(partition);
     let choice = chosen(None, query.together);
-    let listed = tokio::task::spawn_blocking(move || of.checkpoints(&at, &choice)).await;
+    let listed = tokio::task::spawn_blocking(move || of.list_checkpoints(&at, &choice, before, limit)).await;
     let listed = listed.map_err(|_| Refusal::Internal("a list of checkpoints did not return"))?;
-    let checkpoints = listed.map_err(|error| refused(error, false))?.into_iter().map(shown).collect();
-    Ok(Reply::new(CheckpointList { operator, partition, checkpoints }))
+    let ListedCheckpoints { checkpoints, before, .. } = listed.map_err(not_begun)?;
+    let checkpoints = checkpoints.into_iter().map(shown).collect();
+    let cursor = before.map(|before| PageCursor(before.to_string().into_bytes()));
+    Ok(Reply::page(CheckpointList { operator, partition, checkpoints, cursor }, memory))
 }
 
 fn shown(info: CheckpointInfo) -> ShownCheckpoint {
@@ -48,16 +58,33 @@ fn chosen(number: Option<u64>, together: Option<bool>) -> CheckpointChoice {
     if together == Some(true) { choice.together() } else { choice }
 }
 
-fn refused(error: CheckpointError, is_write: bool) -> Refusal {
+/// Of what was not begun: nothing was taken, and the partition from nobody.
+fn not_begun(error: CheckpointError) -> Refusal {
+    let outcome = error.outcome();
+    refused(error, outcome)
+}
+
+/// Of what was begun: some of it may be there.
+fn not_ended(error: CheckpointError) -> Refusal {
+    refused(error, Outcome::Unknown)
+}
+
+fn refused(error: CheckpointError, outcome: Outcome) -> Refusal {
+    let retryable = error.retryable();
     match error {
         CheckpointError::Store(error) => error.into(),
-        other => Refusal::CheckpointPlace { detail: other.to_string(), is_write },
+        other => Refusal::CheckpointPlace { detail: other.to_string(), retryable, outcome },
     }
+}
+
+/// Of a restore that failed after the partition was taken over.
+fn taken_over(error: CheckpointError) -> Refusal {
+    Refusal::TakenOver(Box::new(not_ended(error)))
 }
 
 /// What a thread tells its request: that it has begun, and how it has ended.
 struct Told<B, E> {
-    begun: oneshot::Receiver<Result<B, CheckpointError>>,
+    begun: oneshot::Receiver<Result<B, Refusal>>,
     ended: oneshot::Receiver<E>,
 }
 
@@ -65,7 +92,7 @@ impl<B, E> Told<B, E> {
     /// Runs a thread; a failure before it has begun ends it.
     fn by(
         name: &str,
-        begin_and_end: impl FnOnce(oneshot::Sender<Result<B, CheckpointError>>, oneshot::Sender<E>) + Send + 'static,
+        begin_and_end: impl FnOnce(oneshot::Sender<Result<B, Refusal>>, oneshot::Sender<E>) + Send + 'static,
     ) -> Result<Self, Refusal>
     where
         B: Send + 'static,
@@ -79,8 +106,7 @@ impl<B, E> Told<B, E> {
     }
 
     async fn begun(&mut self) -> Result<B, Refusal> {
-        let begun = (&mut self.begun).await.map_err(|_| DID_NOT_RETURN)?;
-        begun.map_err(|error| refused(error, true))
+        (&mut self.begun).await.map_err(|_| DID_NOT_RETURN)?
     }
 
     /// How it has ended; none if it has not when the wait is over, and goes on.
@@ -118,9 +144,14 @@ pub(super) async fn take(server: Server, call: Call<NoQuery, TakeCheckpoint>) ->
         let started = match started {
             Ok(started) => started,
             Err(error) => {
+                // One that the store refuses is none.
+                if matches!(error, CheckpointError::Objects(_)) {
+                    taking.failed();
+                    tracing::warn!(%error, group, "a checkpoint cannot begin");
+                }
                 // Whoever is refused may try again at once.
                 drop(taking);
-                return drop(tell_begun.send(Err(error)));
+                return drop(tell_begun.send(Err(not_begun(error))));
             }
         };
         let number = started.number();
@@ -129,16 +160,20 @@ pub(super) async fn take(server: Server, call: Call<NoQuery, TakeCheckpoint>) ->
         taking.ended(&ended);
         // Whoever is told may take the next one at once.
         drop(taking);
+        if let Ok(CheckpointInfo { not_removed: Some(error), .. }) = &ended {
+            tracing::warn!(%error, group, number, "checkpoints that are not needed any more were not removed");
+        }
         if let Err(Err(error)) = tell_ended.send(ended) {
             tracing::warn!(%error, group, number, "a checkpoint failed");
         }
     })?;
     let number = told.begun().await?;
-    let info = told.ended(server.waited(wait)).await?.transpose().map_err(|error| refused(error, true))?;
+    let info = told.ended(server.waited_for_checkpoint(wait)).await?.transpose().map_err(not_ended)?;
     let (keys, bytes) = info.as_ref().map(|info| (info.keys, info.bytes)).unzip();
     let (base, commit) = (info.as_ref().and_then(|info| info.base), info.as_ref().map(|info| info.commit));
     let committed = info.is_some();
-    Ok(Reply::new(CheckpointTaken { operator, partition, number, committed, keys, bytes, base, commit }))
+    let not_removed = info.and_then(|info| info.not_removed);
+    Ok(Reply::new(CheckpointTaken { operator, partition, number, committed, keys, bytes, base, commit, not_removed }))
 }
 
 /// The space as the request may write it, and the attempt by which its sender owns the partition, if it shows one.
@@ -179,41 +214,56 @@ pub(super) async fn restore(server: Server, call: Call<NoQuery, RestorePartition
     let named = group.clone();
     let mut told = Told::by("restore", move |tell_begun, tell_ended: oneshot::Sender<Restored>| {
         let _permit = permit;
-        let (checkpoint, mut owned, found) = match begin_restore(&of, &from, &choice, &options) {
-            Ok(begun) => begun,
-            Err(error) => return drop(tell_begun.send(Err(error))),
+        let found = match find(&of, &from, &choice) {
+            Ok(found) => found,
+            Err(error) => return drop(tell_begun.send(Err(not_begun(error)))),
         };
-        let epoch = owned.epoch();
+        // Whoever would get the token has gone: the partition stays with its owner.
+        if tell_begun.is_closed() {
+            return;
+        }
+        let mut owned = match of.acquire_by_force(&options) {
+            Ok(owned) => owned,
+            Err(error) => return drop(tell_begun.send(Err(error.into()))),
+        };
+        let (checkpoint, epoch, token) = (found.number(), owned.epoch(), owned.owned_group().token());
         // Not before it has begun in the store: whoever asks whether it goes on is told so until it has ended.
-        let (mut begun, token) = (Some(tell_begun), owned.owned_group().token());
+        let (mut begun, mut is_told) = (Some(tell_begun), false);
         let restored = owned.restore_telling(found, || {
-            drop(begun.take().map(|tell| tell.send(Ok((checkpoint, token, epoch)))));
+            is_told = begun.take().is_some_and(|tell| tell.send(Ok((checkpoint, token, epoch))).is_ok());
         });
-        let ended = match (restored.and_then(|()| Ok(owned.summary()?)), begun) {
-            (Ok(summary), _) => Ok((
-                summary.map_or(0, |summary| summary.last_number) + 1,
-                summary.and_then(|summary| summary.seal).map(Version),
-            )),
-            (Err(error), Some(tell)) => return drop(tell.send(Err(error))),
+        let summary = restored.and_then(|()| Ok(owned.summary()?));
+        let ended = match (summary, begun) {
+            (Ok(summary), _) => {
+                let next = summary.map_or(0, |summary| summary.last_number) + 1;
+                Ok((next, summary.and_then(|summary| summary.seal).map(Version)))
+            }
+            (Err(error), Some(tell)) => {
+                release(owned);
+                return drop(tell.send(Err(taken_over(error))));
+            }
             (Err(error), None) => Err((error, owned)),
         };
         match tell_ended.send(ended) {
-            Ok(()) => {}
+            Ok(()) => return,
             Err(Ok(_)) => tracing::info!(group = named, checkpoint, epoch, "a partition was restored"),
             Err(Err((error, _))) => {
                 tracing::warn!(%error, group = named, checkpoint, epoch, "a partition was not restored, and is as it was");
             }
         }
+        if !is_told {
+            drop(of.owned(epoch).map(release));
+        }
     })?;
     let (checkpoint, token, epoch) = told.begun().await?;
-    let (restored, next, seal) = match told.ended(server.waited(wait)).await? {
+    let (restored, next, seal) = match told.ended(server.waited_for_checkpoint(wait)).await? {
         Some(Ok((next, seal))) => (true, Some(next), seal),
         Some(Err((error, owned))) => {
             // The caller gets no token, so the next owner need not wait for the lease.
             if let Err(kept) = owned.owned_group().release_later().await {
                 tracing::debug!(error = %kept, group, "not released after a restore that failed");
             }
-            return Err(refused(error, true));
+            return Err(taken_over(error));
         }
         None => (false, None, None),
     };
@@ -221,15 +271,18 @@ pub(super) async fn restore(server: Server, call: Call<NoQuery, RestorePartition
     Ok(Reply::new(answer))
 }
 
-type BegunRestore = (u64, OwnedPartition, statehouse::keyed::FoundCheckpoint);
-
-/// Finds the checkpoint first: what is missing or damaged costs nobody the partition.
-fn begin_restore(
-    of: &Partition,
-    from: &Checkpoints,
-    choice: &CheckpointChoice,
-    options: &ClaimOptions,
-) -> Result<BegunRestore, CheckpointError> {
+/// Finds the checkpoint: what is missing or damaged costs nobody the partition.
+fn find(of: &Partition, from: &Checkpoints, choice: &CheckpointChoice) -> Result<FoundCheckpoint, CheckpointError> {
     let found = of.find_checkpoint(from, choice)?;
-    Ok((found.number(), of.acquire_by_force(options)?, found))
+    if found.bytes() <= RESTORE_CHECKED_BYTES_MAX {
+        found.check()?;
+    }
+    Ok(found)
+}
+
+/// Gives up a partition that nobody has the token of, so that the next owner need not wait for the lease.
+fn release(owned: OwnedPartition) {
+    if let Err(error) = owned.release() {
+        tracing::debug!(%error, "not released after a restore");
+    }
 }

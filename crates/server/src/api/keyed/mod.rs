@@ -1,13 +1,14 @@
 //! Keyed state: maps, their keys, and how far their inputs were read.
 //!
 //! - [`keys`]: the calls on keys. [`operators`]: partitions and their owners. [`checkpoints`]: their checkpoints;
-//!   [`server_checkpoints`]: where they lie, and which are being taken.
+//!   [`server_checkpoints`]: where they lie, and which are being taken; `look_back`: which were taken before the server was started.
 //!   [`operations`]: maps in transactions.
 //! - `forms`: maps and keys as answers. [`routes`]: how the calls are reached. [`status`]: maps on the status page.
 
 mod checkpoints;
 mod forms;
 mod keys;
+mod look_back;
 pub(super) mod operations;
 mod operators;
 pub(super) mod routes;

@@ -103,12 +103,21 @@ pub(super) async fn acquire(server: Server, call: Call<NoQuery, AcquirePartition
     let of = guarded.clone();
     server.call(move |_| guarded.guard()).await?;
     let owned = of_group.own_until(&options, server.waited(wait)).await?;
-    let owned = match handles.replayed() {
-        // It was answered before, perhaps to an owner that is replaced by now.
-        true => owned,
-        false => server.call(move |_| of.give_up_restore(&owned).map(|()| owned)).await?,
-    };
-    let summary = owned.maps().summary(&operator)?;
+    let (map, replayed) = (operator.clone(), handles.replayed());
+    let (owned, summary) = server
+        .call(move |_| {
+            // If it was answered before, then perhaps to an owner that is replaced by now.
+            let given_up = if replayed { Ok(()) } else { of.give_up_restore(&owned) };
+            match given_up.and_then(|()| owned.maps().summary(&map)) {
+                Ok(summary) => Ok((owned, summary)),
+                Err(error) => {
+                    // Nobody gets the token, so the next owner need not wait for the lease.
+                    drop(of.group().owned(owned.attempt()).release());
+                    Err(error)
+                }
+            }
+        })
+        .await?;
     let answer = PartitionAcquired {
         operator,
         partition,
@@ -118,7 +127,7 @@ pub(super) async fn acquire(server: Server, call: Call<NoQuery, AcquirePartition
         next: summary.map_or(0, |summary| summary.last_number) + 1,
         seal: summary.and_then(|summary| summary.seal).map(Version),
     };
-    Ok(Reply::new(answer).replayed(handles.replayed()))
+    Ok(Reply::new(answer).replayed(replayed))
 }
 
 /// Refuses a write of a partition that shows no token of its owner and is not forced. The guard of its group would refuse it too, but there

@@ -2,11 +2,12 @@
 //! are.
 //!
 //! Keeps: one at a time of a partition, and [`CHECKPOINTS_RUNNING_MAX`] checkpoints and restores of all. What is begun goes on when
-//! its request is over. Never: knows of those that were taken elsewhere, or before the server was started.
+//! its request is over. Never: knows of those that others have taken since the server was started.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::SystemTime;
 
 use contract::{Error, Failure, FailureKind, Rejection};
@@ -14,6 +15,7 @@ use statehouse::keyed::{CheckpointError, CheckpointInfo, Checkpoints};
 use statehouse::{Space, Statehouse};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::look_back::look_back;
 use crate::api::refusal::Refusal;
 use crate::dates::wall_now;
 use crate::limits::CHECKPOINTS_RUNNING_MAX;
@@ -53,6 +55,8 @@ pub(crate) struct ServerCheckpoints {
     place: Option<Checkpoints>,
     running: Arc<Semaphore>,
     known: Arc<Known>,
+    /// Whether requests wait for the end of what they began.
+    ends_before_answers: bool,
 }
 
 #[derive(Default)]
@@ -61,13 +65,18 @@ struct Known {
     taking: Mutex<HashSet<PartitionName>>,
     /// When each had its last checkpoint.
     last: Mutex<HashMap<PartitionName, SystemTime>>,
+    /// Whether it was begun to look for those from before the server was started.
+    looked_back: AtomicBool,
     committed: AtomicU64,
     failed: AtomicU64,
+    /// Those that were committed, while what was not needed any more could not be removed.
+    not_removed: AtomicU64,
 }
 
 impl Default for ServerCheckpoints {
     fn default() -> Self {
-        Self { place: None, running: Arc::new(Semaphore::new(CHECKPOINTS_RUNNING_MAX)), known: Arc::default() }
+        let running = Arc::new(Semaphore::new(CHECKPOINTS_RUNNING_MAX));
+        Self { place: None, running, known: Arc::default(), ends_before_answers: false }
     }
 }
 
@@ -75,6 +84,15 @@ impl ServerCheckpoints {
     /// Checkpoints in a place.
     pub(crate) fn at(place: Checkpoints) -> Self {
         Self { place: Some(place), ..Self::default() }
+    }
+
+    /// Lets requests wait for the end of what they began.
+    pub(crate) fn end_before_answers(&mut self) {
+        self.ends_before_answers = true;
+    }
+
+    pub(crate) fn are_ended_before_answers(&self) -> bool {
+        self.ends_before_answers
     }
 
     /// Where they lie.
@@ -105,14 +123,20 @@ impl ServerCheckpoints {
         Ok(Taking { of, known: self.known.clone(), _permit: permit })
     }
 
-    /// How many were committed and how many failed, since the server was started.
-    pub(crate) fn ended(&self) -> [(&'static str, u64); 2] {
+    /// How many were committed, how many failed, and how many left behind what is not needed any more, since the server was started.
+    pub(crate) fn ended(&self) -> [(&'static str, u64); 3] {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        [("committed", count(&self.known.committed)), ("failed", count(&self.known.failed))]
+        [
+            ("committed", count(&self.known.committed)),
+            ("failed", count(&self.known.failed)),
+            ("not_removed", count(&self.known.not_removed)),
+        ]
     }
 
-    /// When the partition whose last checkpoint is the oldest had it. Partitions that hold nothing any more are forgotten.
+    /// When the partition whose last checkpoint is the oldest had it. Partitions that hold nothing any more are forgotten. The first call
+    /// begins to look which checkpoints there are from before the server was started.
     pub(crate) fn oldest(&self, house: &Statehouse) -> Option<SystemTime> {
+        self.look_back(house);
         loop {
             let (of, at) = {
                 let last = lock(&self.known.last);
@@ -122,6 +146,34 @@ impl ServerCheckpoints {
                 return Some(at);
             }
             lock(&self.known.last).remove(&of);
+        }
+    }
+}
+
+impl ServerCheckpoints {
+    fn look_back(&self, house: &Statehouse) {
+        let Some(place) = self.place.clone().filter(|_| !self.known.looked_back.swap(true, Ordering::Relaxed)) else {
+            return;
+        };
+        let (house, known) = (house.clone(), self.known.clone());
+        let look = move || {
+            let looked = look_back(&house, &place, |of, at| known.note_last(of, at));
+            if let Err(error) = looked {
+                tracing::warn!(%error, "not all checkpoints from before the start were found; the metric of the oldest lacks them");
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("checkpoint-look".to_owned()).spawn(look) {
+            tracing::warn!(%error, "no thread to look for checkpoints from before the start");
+        }
+    }
+}
+
+impl Known {
+    fn note_last(&self, of: PartitionName, at: SystemTime) {
+        let mut last = lock(&self.last);
+        if last.len() < LAST_MAX || last.contains_key(&of) {
+            let known = last.entry(of).or_insert(at);
+            *known = at.max(*known);
         }
     }
 }
@@ -137,17 +189,20 @@ impl Taking {
     /// Counts how it has ended.
     pub(crate) fn ended(&self, ended: &Result<CheckpointInfo, CheckpointError>) {
         match ended {
-            Ok(_) => {
-                self.known.committed.fetch_add(1, Ordering::Relaxed);
-                let mut last = lock(&self.known.last);
-                if last.len() < LAST_MAX || last.contains_key(&self.of) {
-                    last.insert(self.of.clone(), wall_now());
+            Ok(info) => {
+                if info.not_removed.is_some() {
+                    self.known.not_removed.fetch_add(1, Ordering::Relaxed);
                 }
+                self.known.committed.fetch_add(1, Ordering::Relaxed);
+                self.known.note_last(self.of.clone(), wall_now());
             }
-            Err(_) => {
-                self.known.failed.fetch_add(1, Ordering::Relaxed);
-            }
+            Err(_) => self.failed(),
         }
+    }
+
+    /// Counts one that the place failed.
+    pub(crate) fn failed(&self) {
+        self.known.failed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
