@@ -103,7 +103,7 @@ impl Reach {
     }
 
     /// Adds the flags that name the store, as given here, to a suggested command.
-    fn in_command(&self, command: Suggested) -> Suggested {
+    pub(crate) fn in_command(&self, command: Suggested) -> Suggested {
         let Some(outside) = scopes::not_honoured(&command) else {
             return command;
         };

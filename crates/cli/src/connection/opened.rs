@@ -50,7 +50,8 @@ impl OpenedDirectory {
         let opened = tokio::task::spawn_blocking(move || Checkpoints::open(&target)).await;
         let opened = opened.map_err(|error| unanswered(error.to_string()))?;
         let place = opened.map_err(|error| unanswered(error.to_string()))?;
-        Ok(server::router(Server::new(self.house.clone()).keeping_checkpoints(place)))
+        // The process ends with its command, and what was begun would end with it.
+        Ok(server::router(Server::new(self.house.clone()).keeping_checkpoints(place).ending_checkpoints()))
     }
 }
 

@@ -9,18 +9,22 @@ use wire::keyed::checkpoints::{ListCheckpoints, RestorePartition, TakeCheckpoint
 use wire::routes::{KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_RESTORE};
 use wire::values::DurationText;
 
-use super::name;
 use super::operator::{explained, partition_number};
+use super::{more, name};
 use crate::connection::{Ask, Connection};
 use crate::exit::Failure;
+use crate::given;
 use crate::output::Output;
-use crate::reach::duration;
+use crate::reach::{Reach, duration};
 use crate::repeating::{Listing, Sure};
 use crate::table::{Column, Style, column, plain};
 
+/// Longer than any work takes.
+const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 #[derive(Subcommand)]
 pub(super) enum Verb {
-    /// Take a checkpoint of a partition: of what has changed since the one before, or of everything.
+    /// Take a checkpoint of a partition: an incremental one after the one before, or a full one.
     ///
     /// The owner shows its token with --owner; anybody else needs --force. Commits go on meanwhile. The place is the
     /// server's setting checkpoints; with --data, the variable STATEHOUSE_CHECKPOINTS.
@@ -36,10 +40,10 @@ pub(super) enum Verb {
         /// The partition's number.
         #[arg(value_parser = partition_number)]
         partition: u32,
-        /// Write everything, also what has not changed.
+        /// Take a full checkpoint, also if an incremental one is possible.
         #[arg(long)]
         full: bool,
-        /// How long to wait until it is committed; it goes on after that.
+        /// How long to wait until it is committed; the server continues with it after that. With --data, waits for the end.
         #[arg(long, value_parser = duration, default_value = "30s")]
         wait: Duration,
     },
@@ -59,6 +63,9 @@ pub(super) enum Verb {
         /// List those that several partitions have taken together.
         #[arg(long)]
         together: bool,
+        /// Continue after a page, with the cursor that it printed.
+        #[arg(long)]
+        cursor: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
@@ -89,7 +96,7 @@ pub(super) enum Verb {
         /// How long it is owned unless it is extended. Default: 30s.
         #[arg(long, value_parser = duration)]
         lease: Option<Duration>,
-        /// How long to wait until it is restored; that goes on after the wait.
+        /// How long to wait until it is restored; the server continues with it after that. With --data, waits for the end.
         #[arg(long, value_parser = duration, default_value = "30s")]
         wait: Duration,
         #[command(flatten)]
@@ -126,13 +133,13 @@ const RESTORED: &[Column] = &[
 ];
 
 impl Verb {
-    pub(super) async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+    pub(super) async fn run(&self, reach: &Reach, connection: &Connection, output: &Output) -> Result<(), Failure> {
         let (operator, partition) = match self {
             Verb::Checkpoint { operator, partition, .. }
             | Verb::Checkpoints { operator, partition, .. }
             | Verb::Restore { operator, partition, .. } => (operator.as_str(), *partition),
         };
-        let done = self.ask(connection, output, (operator, &partition.to_string())).await;
+        let done = self.ask(reach, connection, output, (operator, &partition.to_string())).await;
         done.map_err(|failure| {
             with_next(explained(failure, Some(&format!("{operator}/{partition}"))), operator, partition)
         })
@@ -140,6 +147,7 @@ impl Verb {
 
     async fn ask(
         &self,
+        reach: &Reach,
         connection: &Connection,
         output: &Output,
         (operator, number): (&str, &str),
@@ -147,20 +155,33 @@ impl Verb {
         let of = &[operator, number];
         match self {
             Verb::Checkpoint { full, wait, .. } => {
-                let body = TakeCheckpoint { full: Some(*full), wait: Some(DurationText(*wait)) };
-                let call = connection.call(KEYED_CHECKPOINT, of).json(&body).waiting(Some(*wait));
-                let taken = call.ask().await?;
+                let (wait, waiting) = waits(connection, *wait);
+                let body = TakeCheckpoint { full: Some(*full), wait };
+                let taken = connection.call(KEYED_CHECKPOINT, of).json(&body).waiting(Some(waiting)).ask().await?;
                 output.one(&taken, TAKEN)?;
+                if let Some(why) = taken["not_removed"].as_str() {
+                    output.note(&format!(
+                        "it is committed, but earlier ones that are not needed were not removed: {why}"
+                    ))?;
+                }
                 match taken["committed"] == JsonValue::Bool(true) {
                     true => Ok(()),
-                    false => output.note(&format!("it goes on; {} lists it when it is committed", listing(of).shell())),
+                    false => {
+                        let list = reach.in_command(listing(of)).shell();
+                        output.note(&format!("the server continues with it; {list} lists it when it is committed"))
+                    }
                 }
             }
-            Verb::Checkpoints { together, listing, .. } => {
-                let query = ListCheckpoints { together: together.then_some(true) };
+            Verb::Checkpoints { together, cursor, listing, .. } => {
+                let query = ListCheckpoints {
+                    together: together.then_some(true),
+                    cursor: given::word_if_given("--cursor", cursor)?,
+                    limit: Some(listing.limit),
+                };
                 let once = async || {
                     let found = connection.call(KEYED_CHECKPOINTS, of).query(&query).ask().await?;
-                    output.list(&listing.first(found, "checkpoints"), "checkpoints", LISTED)
+                    output.list(&found, "checkpoints", LISTED)?;
+                    more(output, &found, "--cursor", "cursor")
                 };
                 listing.run(output, once).await
             }
@@ -169,24 +190,36 @@ impl Verb {
                 sure.or_ask(&format!(
                     "take partition {operator}/{number} over and restore it from {from}; what was committed since is gone"
                 ))?;
+                let (wait, waiting) = waits(connection, *wait);
                 let body = RestorePartition {
                     checkpoint: *checkpoint,
                     together: together.then_some(true),
                     worker: Some(worker.clone()),
                     lease: lease.map(DurationText),
-                    wait: Some(DurationText(*wait)),
+                    wait,
                 };
                 let forced = connection.client().clone().forced();
-                let restored = forced.call(KEYED_RESTORE, of).json(&body).waiting(Some(*wait)).ask().await?;
+                let restored = forced.call(KEYED_RESTORE, of).json(&body).waiting(Some(waiting)).ask().await?;
                 output.one(&restored, RESTORED)?;
                 match restored["restored"] == JsonValue::Bool(true) {
                     true => Ok(()),
                     false => {
-                        output.note("it goes on; commit nothing, and extend the lease, until `restoring` is false")
+                        output.note(
+                            "the server continues with it; commit nothing, and extend the lease, until `restoring` is false",
+                        )
                     }
                 }
             }
         }
+    }
+}
+
+/// How long the store is asked to wait, and how long its answer may take for that. An open directory is closed with the command, so
+/// its answer comes at the end of the work.
+fn waits(connection: &Connection, wait: Duration) -> (Option<DurationText>, Duration) {
+    match connection.is_remote() {
+        true => (Some(DurationText(wait)), wait),
+        false => (None, UNLIMITED),
     }
 }
 

@@ -256,14 +256,14 @@ const DELETED: &[Column] = &[plain("MAP", "name").raw(), plain("COMMIT", "commit
 impl Keyed {
     pub(crate) fn run(self, output: Output) -> Result<(), Failure> {
         self.reach.run(async |connection| {
-            let done = self.verb.run(connection, &output).await;
+            let done = self.verb.run(&self.reach, connection, &output).await;
             done.map_err(|failure| operator::explained(failure, connection.group()))
         })
     }
 }
 
 impl Verb {
-    async fn run(&self, connection: &Connection, output: &Output) -> Result<(), Failure> {
+    async fn run(&self, reach: &Reach, connection: &Connection, output: &Output) -> Result<(), Failure> {
         match self {
             Verb::Ls { prefix, cursor, listing } => {
                 let query = ListMaps {
@@ -322,7 +322,7 @@ impl Verb {
             }
             Verb::Write(verb) => verb.run(connection, output).await,
             Verb::Operator(verb) => verb.run(connection, output).await,
-            Verb::Checkpoints(verb) => verb.run(connection, output).await,
+            Verb::Checkpoints(verb) => verb.run(reach, connection, output).await,
         }
     }
 }
