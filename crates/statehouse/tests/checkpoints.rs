@@ -294,7 +294,7 @@ fn an_owned_partition_without_a_commit_has_a_checkpoint_and_one_that_is_not_mean
     let forced = place.house.space("default").forced();
     let nobodys = forced.keyed("words").partition(0);
     assert_eq!(nobodys.start_checkpoint(&to).err().unwrap().code(), Some("SH-8001"));
-    assert_eq!(place.house.keyed("words").partitions(None, 9).unwrap(), []);
+    assert_eq!(place.house.keyed("words").partitions(None, 9).unwrap().partitions, []);
     let owned = place.own();
     let taken = owned.checkpoint(&to, &options).unwrap();
     assert_eq!((taken.number, taken.keys), (1, 0));

@@ -14,7 +14,7 @@ pub enum KeyedItem<'row> {
         /// Which map.
         map: &'row OwnedId,
         /// Its head.
-        head: MapHead,
+        head: Box<MapHead>,
     },
     /// A key, with its value or the version of its deletion.
     Key {

@@ -65,7 +65,7 @@ impl Portable for Keyed {
                     return Ok(());
                 }
             }
-            (walk.take)(&Item::Map(KeyedItem::Head { map: &map, head }))?;
+            (walk.take)(&Item::Map(KeyedItem::Head { map: &map, head: Box::new(head) }))?;
             let prefix = entries.start.len();
             walk.rows(&entries, |walk, key, row| {
                 let entry = Entry::decode(row)?;

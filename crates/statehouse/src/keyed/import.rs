@@ -26,7 +26,7 @@ pub(crate) fn declare(_: &mut Catalogue, _: &str, _: Object<'_>) -> Result<bool,
 pub(crate) fn put(builder: &mut Builder<'_>, kind: &str, line: Object<'_>) -> Result<(), Unput> {
     let map = &thing(builder.catalogue(), line, if kind == kinds::MAP { "name" } else { "map" })?;
     Ok(match kind {
-        kinds::MAP => builder.put(&Item::Map(KeyedItem::Head { map, head: head(line)? })),
+        kinds::MAP => builder.put(&Item::Map(KeyedItem::Head { map, head: Box::new(head(line)?) })),
         kinds::MAP_POSITION => {
             let (position, commit) = (line.number("position")?, line.number("commit")?);
             let position = InputPosition::new(position, commit, line.number("updated_at")?);

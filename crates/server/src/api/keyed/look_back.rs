@@ -49,19 +49,20 @@ fn each_partition(
 ) -> Result<(), CheckpointError> {
     let mut after_operator = None;
     loop {
-        let listed = branch.operators("", after_operator.as_deref(), PAGE_ROWS_MAX)?;
+        let listed = branch.operators("", after_operator.as_ref(), PAGE_ROWS_MAX)?;
         for name in &listed.operators {
-            let (operator, mut after) = (branch.keyed(name.as_str()), None);
+            let operator = branch.keyed(name.as_str());
+            let mut after = None;
             loop {
-                let found = operator.partitions(after, PAGE_ROWS_MAX)?;
-                for (number, _) in &found {
+                let found = operator.partitions(after.as_deref(), PAGE_ROWS_MAX)?;
+                for (number, _) in &found.partitions {
                     if !look(name, operator.partition(*number))? {
                         return Ok(());
                     }
                 }
-                match found.last() {
-                    Some((last, _)) => after = Some(*last),
-                    None => break,
+                after = found.next_after;
+                if after.is_none() {
+                    break;
                 }
             }
         }

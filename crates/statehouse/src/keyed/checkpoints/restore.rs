@@ -240,7 +240,10 @@ impl<'restoring> Restoring<'restoring> {
 
     /// Puts an encoded row aside. Returns whether those before it took a command.
     pub(in crate::keyed) fn add(&mut self, row: &[u8]) -> Result<bool, Error> {
-use contract::limits::{KEYED_UPDATES_MAX, PAGE_ROWS_MAX};
+        // A large row goes alone: with others it could be more than a transaction may have.
+        let has_room = self.rows.is_empty()
+            || (self.rows.len() + row.len() <= COMMAND_BYTES && self.row_count < KEYED_UPDATES_MAX);
+        if !has_room {
             self.send()?;
         }
         self.rows.extend_from_slice(row);
