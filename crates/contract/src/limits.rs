@@ -63,10 +63,10 @@ pub const KEYED_UPDATES_MAX: usize = 10_000;
 pub const KEYED_WAITING_MAX: u32 = 1_000;
 
 /// Waiting updates that the commands of one journal entry apply when they seal ordered maps. Ticks apply the rest.
-pub const KEYED_SEALED_MAX: usize = 10_000;
+pub const SEALED_UPDATES_MAX: usize = 10_000;
 
 /// Bytes of the rows that seals and sweeps of maps read in one journal entry. The row that exceeds them is the last.
-pub const KEYED_SEALED_BYTES_MAX: usize = 4 << 20;
+pub const SEALED_BYTES_MAX: usize = 4 << 20;
 
 /// Input positions in one commit of keyed state.
 pub const KEYED_POSITIONS_MAX: usize = 1_000;

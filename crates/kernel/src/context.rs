@@ -4,8 +4,8 @@ use kv::{Bytes, Staging};
 use session::{Call, Halt, Pushes};
 
 use crate::catalogue::Catalogue;
+use crate::entry_budget::EntryBudget;
 use crate::folded::Folded;
-use crate::keyed::budget::RowBudget;
 use crate::keys::things::OwnedId;
 use crate::keys::{HeldKey, Keys, ThingId};
 use crate::schedule::windows::Windows;
@@ -35,10 +35,8 @@ pub(crate) struct Applying<'entry> {
     pub(crate) delivers: bool,
     /// Whether a message of a group to itself is being delivered.
     pub(crate) from_its_own_group: bool,
-    /// Lanes that the claims of the entry may still correct.
-    pub(crate) corrections_left: &'entry mut usize,
-    /// What seals and sweeps of maps may still read in the entry.
-    pub(crate) row_budget: &'entry mut RowBudget,
+    /// What the commands of the entry may still do for others.
+    pub(crate) budget: &'entry mut EntryBudget,
     /// The number above which attempts start.
     pub(crate) attempts_above: u64,
 }

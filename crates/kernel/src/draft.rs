@@ -16,8 +16,8 @@ use crate::applied::Applied;
 use crate::catalogue::Catalogue;
 use crate::command::{MACHINE, Transact};
 use crate::context::Applying;
+use crate::entry_budget::EntryBudget;
 use crate::folded::Folded;
-use crate::keyed::budget::RowBudget;
 use crate::keys::Keys;
 use crate::schedule::windows::Windows;
 use crate::sessions::brought::Hosted;
@@ -81,7 +81,7 @@ impl Draft {
             commit: NOT_COMMITTED,
         };
         let (mut pushes, hosted) = (Pushes::default(), Hosted::new());
-        let (mut corrections_left, mut row_budget) = (0, RowBudget::WHOLE);
+        let mut budget = EntryBudget::WHOLE;
         let mut applying = Applying {
             state,
             folded,
@@ -98,8 +98,7 @@ impl Draft {
             expects_damage: false,
             delivers: false,
             from_its_own_group: false,
-            corrections_left: &mut corrections_left,
-            row_budget: &mut row_budget,
+            budget: &mut budget,
             attempts_above,
         };
         applying.savepoint();

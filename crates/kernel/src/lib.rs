@@ -33,6 +33,7 @@ pub mod counts;
 mod damage;
 pub mod draft;
 pub mod entry;
+pub mod entry_budget;
 mod folded;
 #[cfg(test)]
 mod golden;

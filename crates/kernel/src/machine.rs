@@ -11,8 +11,8 @@ use crate::command::hosted::HostedCommand;
 use crate::command::{Body, ClaimNext, MACHINE};
 use crate::context::Applying;
 use crate::damage;
+use crate::entry_budget::EntryBudget;
 use crate::folded::Folded;
-use crate::keyed::budget::RowBudget;
 use crate::keys::Keys;
 use crate::keys::due::{DueClock, read_due_suffix};
 use crate::keys::readable::describe_range;
@@ -42,10 +42,8 @@ pub struct Contracts {
     hosted: Hosted,
     /// Whether some range of keys is set apart.
     pub(crate) expects_damage: bool,
-    /// Lanes that the claims of the entry may still correct.
-    corrections_left: usize,
-    /// What seals and sweeps of maps may still read in the entry.
-    row_budget: RowBudget,
+    /// What the commands of the entry may still do for others.
+    budget: EntryBudget,
     /// The number above which attempts start.
     attempts_above: u64,
 }
@@ -54,14 +52,13 @@ impl Contracts {
     /// The machine with this catalogue, before an entry.
     pub(crate) fn new(catalogue: Catalogue, keys: Keys, hosted: Hosted) -> Self {
         let (folded, windows) = (Folded::default(), Windows::default());
-        let (expects_damage, corrections_left, row_budget, attempts_above) = (false, 0, RowBudget::WHOLE, 0);
-        Self { catalogue, keys, folded, windows, hosted, expects_damage, corrections_left, row_budget, attempts_above }
+        let (expects_damage, budget, attempts_above) = (false, EntryBudget::WHOLE, 0);
+        Self { catalogue, keys, folded, windows, hosted, expects_damage, budget, attempts_above }
     }
 
     /// Begins with an entry, perhaps not for the first time.
     pub(crate) fn begin_entry(&mut self, attempts_above: u64) {
-        self.corrections_left = claims::CORRECTIONS_MAX;
-        self.row_budget = RowBudget::WHOLE;
+        self.budget = EntryBudget::WHOLE;
         self.attempts_above = attempts_above;
     }
 
@@ -72,7 +69,7 @@ impl Contracts {
         pushes: &'entry mut Pushes,
     ) -> Applying<'entry> {
         let Self { catalogue, keys, folded, windows, hosted, .. } = self;
-        let Self { expects_damage, corrections_left, row_budget, attempts_above, .. } = self;
+        let Self { expects_damage, budget, attempts_above, .. } = self;
         let pushes_at_savepoint = pushes.count();
         Applying {
             state,
@@ -90,8 +87,7 @@ impl Contracts {
             expects_damage: *expects_damage,
             delivers: false,
             from_its_own_group: false,
-            corrections_left,
-            row_budget,
+            budget,
             attempts_above: *attempts_above,
         }
     }

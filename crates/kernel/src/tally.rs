@@ -2,7 +2,7 @@
 //!
 //! Keeps: K7 for them too: counts of a rejected command are dropped. Never: is stored, or decides anything.
 
-use contract::{Reason, Subject, UpdateOutcome};
+use contract::{Reason, Subject};
 
 /// Reasons are numbered from 1, without a gap.
 const REASONS: usize = Reason::ALL.len() + 1;
@@ -24,10 +24,32 @@ struct Counts {
     /// Changes of records and messages, by the number of their reason.
     reasons: [u32; REASONS],
     repeated_appends: u32,
-    /// Updates of keyed state that were not applied.
-    duplicate_updates: u32,
-    stale_updates: u32,
-    version_conflicts: u32,
+    /// Updates that were not applied, by the number of what became of them.
+    not_applied: [u32; NotApplied::ALL.len()],
+}
+
+/// What becomes of an update that is not applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotApplied {
+    /// It was applied before.
+    Duplicate,
+    /// Something newer was.
+    Stale,
+    /// Its version has another value.
+    VersionConflict,
+}
+
+impl NotApplied {
+    const ALL: [Self; 3] = [Self::Duplicate, Self::Stale, Self::VersionConflict];
+
+    /// The word for it in metrics.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Duplicate => "duplicate",
+            Self::Stale => "stale",
+            Self::VersionConflict => "version_conflict",
+        }
+    }
 }
 
 /// A command refused because something was not as it expected.
@@ -50,14 +72,9 @@ impl Tally {
         self.counts.repeated_appends.into()
     }
 
-    /// The number of updates of keyed state that were not applied: duplicates, stale ones, and version conflicts.
+    /// The number of updates that were not applied: duplicates, stale ones, and version conflicts.
     pub fn updates_not_applied(&self) -> [(&'static str, u64); 3] {
-        let Counts { duplicate_updates, stale_updates, version_conflicts, .. } = self.counts;
-        [
-            ("duplicate", duplicate_updates.into()),
-            ("stale", stale_updates.into()),
-            ("version_conflict", version_conflicts.into()),
-        ]
+        NotApplied::ALL.map(|became| (became.word(), self.counts.not_applied[became as usize].into()))
     }
 
     pub(crate) fn savepoint(&mut self) {
@@ -76,14 +93,8 @@ impl Tally {
         }
     }
 
-    pub(crate) fn not_applied(&mut self, outcome: UpdateOutcome) {
-        let count = match outcome {
-            UpdateOutcome::Duplicate => &mut self.counts.duplicate_updates,
-            UpdateOutcome::Stale { .. } => &mut self.counts.stale_updates,
-            UpdateOutcome::VersionConflict => &mut self.counts.version_conflicts,
-            _ => return,
-        };
-        *count += 1;
+    pub(crate) fn not_applied(&mut self, became: NotApplied) {
+        self.counts.not_applied[became as usize] += 1;
     }
 
     pub(crate) fn append_repeated(&mut self) {

@@ -62,7 +62,7 @@ pub struct Counters {
     pub messages_lost: u64,
     /// Appends answered by an existing event.
     pub repeated_appends: u64,
-    /// Updates of keyed state that were not applied, each with the word for what became of them.
+    /// Updates that were not applied, each with the word for what became of them.
     pub updates_not_applied: [(&'static str, u64); NOT_APPLIED],
     /// Requests of sessions that got the answer that they had got before.
     pub session_replays: u64,

@@ -282,3 +282,17 @@ fn the_largest_value_comes_back() {
     let restored = place.partition(0).restore(&place.to, &CheckpointChoice::latest(), &worker("r")).unwrap();
     assert_eq!(restored.get(b"k").unwrap().unwrap().value, largest.into());
 }
+
+#[test]
+fn as_many_partitions_as_are_allowed_are_taken_together_and_no_more() {
+    let place = Place::new();
+    let words = place.house.keyed("words");
+    let mut partitions: Vec<u32> = (0..65_536).collect();
+    words.begin_checkpoint(&place.to, &partitions).unwrap().abort().unwrap();
+    partitions.push(65_536);
+    let error = words.begin_checkpoint(&place.to, &partitions).err().unwrap();
+    assert!(error.to_string().contains("joint_partitions_max"), "{error}");
+    // The same one again is not one more.
+    partitions[65_536] = 7;
+    words.begin_checkpoint(&place.to, &partitions).unwrap().abort().unwrap();
+}

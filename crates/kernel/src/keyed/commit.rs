@@ -4,7 +4,7 @@
 //! once, and numbers rise by one) and D3 (positions never go back).
 
 use contract::keyed::{InputPosition, LogicalTime};
-use contract::limits::{KEYED_POSITIONS_MAX, KEYED_SEALED_MAX};
+use contract::limits::{KEYED_POSITIONS_MAX, SEALED_UPDATES_MAX};
 use contract::{KeyedRejection, Rejection};
 use kv::{DecodeError, Reader, Writer};
 use session::{CommandDigest, Halt};
@@ -90,7 +90,7 @@ pub(super) fn raise_seal(
     }
     content.seal = Some(seal);
     let deletes = content.deleted > 0;
-    let mut left = KEYED_SEALED_MAX;
+    let mut left = SEALED_UPDATES_MAX;
     apply_sealed(applying, changed, &mut left)?;
     if deletes || left == 0 {
         changed.schedule_sweep(applying);

@@ -4,8 +4,8 @@
 //! - [`command`], [`updates`]: the operations and conditions, as bytes. `contract`: keyed state as one of the contracts.
 //! - `changed_map`: a map while an operation changes it. `update`: the one place that changes a key at once; `ordered`:
 //!   the one where it waits.
-//! - `commit`: numbered commits and their first answers. `sweep`: what nobody needs any more goes, in bounded steps. `budget`:
-//!   the bounds.
+//! - `commit`: numbered commits and their first answers. `sweep`: what nobody needs any more goes, in bounded steps. `chunks`:
+//!   reading what they remove.
 //! - [`restore`]: a map gets what was put aside for it, [`rows`]. `noting`: removed keys, for checkpoints of what has changed.
 //! - [`checkpoint`]: what checkpoints have of a map.
 //! - [`read`]: keys, ranges of keys, and input positions. [`list`]: maps by name.
@@ -18,9 +18,9 @@
 //! that of its newest version, or of each of its merges once), D2 (a numbered commit is applied once, and numbers rise by
 //! one) and D3 (positions never go back, nor does a seal, and nothing at or below the seal is applied).
 
-pub(crate) mod budget;
 mod changed_map;
 pub mod checkpoint;
+mod chunks;
 pub mod command;
 mod commit;
 pub(crate) mod contract;

@@ -10,8 +10,8 @@ use contract::{KeyedRejection, Rejection};
 use kv::{Bytes, DecodeError, Reader, Writer};
 use session::Halt;
 
-use super::budget::Chunks;
 use super::changed_map::ChangedMap;
+use super::chunks::Chunks;
 use super::entry::{Entry, KeyState, Use, Waiting};
 use super::update::{Updating, one_less};
 use crate::context::Applying;
@@ -182,7 +182,7 @@ pub(super) fn apply_sealed(
     let (kind, number) = (Kind::KeyedWaiting, changed.head.content.number);
     let range = applying.keys.sealed_rows(kind, changed.map, number, seal);
     let mut chunks = Chunks::of(&changed.head, kind, number, range);
-    let (mut applied, mut left_here) = (0, (*left).min(applying.row_budget.updates));
+    let (mut applied, mut left_here) = (0, (*left).min(applying.budget.updates));
     while let Some(rows) = chunks.next(applying, &mut left_here)? {
         for (row_key, row) in &rows {
             let (version, key) = read_version_and_key(chunks.suffix(row_key))
@@ -192,7 +192,7 @@ pub(super) fn apply_sealed(
         applied += rows.len();
     }
     chunks.leave(&mut changed.head);
-    applying.row_budget.updates -= applied;
+    applying.budget.updates -= applied;
     *left = if left_here == 0 { 0 } else { *left - applied };
     Ok(applied)
 }

@@ -6,8 +6,8 @@
 
 use session::Halt;
 
-use super::budget::Chunks;
 use super::changed_map::{ChangedMap, note, put_head, read_head};
+use super::chunks::Chunks;
 use super::entry::Entry;
 use super::head::MapHead;
 use super::noting::{note_gone, unneeded};

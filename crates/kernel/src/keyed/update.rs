@@ -17,6 +17,7 @@ use super::updates::{Update, Updates};
 use crate::context::Applying;
 use crate::held::Was;
 use crate::keys::Keys;
+use crate::tally::NotApplied;
 
 /// Applies updates in order. Merges count once only if `in_commit`, so they are refused elsewhere.
 pub(super) fn update(
@@ -38,13 +39,25 @@ pub(super) fn update(
         match outcome {
             Ok(UpdateOutcome::Applied) => {}
             Ok(other) => {
-                applying.folded.changes.tally.not_applied(other);
+                if let Some(became) = not_applied(other) {
+                    applying.folded.changes.tally.not_applied(became);
+                }
                 others.push((place, other));
             }
             Err(rejection) => return Ok(Err(rejection)),
         }
     }
     Ok(Ok(Updated::new(u32::try_from(updates.count()).expect("they are within the limit"), others)))
+}
+
+/// What metrics count an update as that changed nothing.
+fn not_applied(outcome: UpdateOutcome) -> Option<NotApplied> {
+    match outcome {
+        UpdateOutcome::Duplicate => Some(NotApplied::Duplicate),
+        UpdateOutcome::Stale { .. } => Some(NotApplied::Stale),
+        UpdateOutcome::VersionConflict => Some(NotApplied::VersionConflict),
+        _ => None,
+    }
 }
 
 /// Lets an update of an ordered map wait.

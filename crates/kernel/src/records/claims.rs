@@ -22,10 +22,6 @@ use crate::keys::ThingId;
 use crate::keys::queues::{QueueId, Ready, ReadyPlace};
 use crate::keys::things::OwnedId;
 
-/// Lanes that the claims of an entry correct at most, in addition to eight for each record that they have taken. Not each
-/// of them: whatever else is in the entry waits for all of them.
-pub const CORRECTIONS_MAX: usize = 64;
-
 /// Lanes that a claim may correct even if the others have used that up, so that each gets on.
 pub const CORRECTIONS_MIN: usize = 1;
 
@@ -49,9 +45,9 @@ pub(crate) fn claim_next(applying: &mut Applying<'_>, claim: &ClaimNext<'_>) -> 
     if let Err(rejection) = live {
         return Ok(Answer::Rejected(rejection));
     }
-    let mut corrections = (*applying.corrections_left).max(CORRECTIONS_MIN);
+    let mut corrections = applying.budget.corrections.max(CORRECTIONS_MIN);
     let answer = take(applying, claim, &mut corrections);
-    *applying.corrections_left = corrections;
+    applying.budget.corrections = corrections;
     answer
 }
 

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::records::Record;
 use contract::records::types::{IndexKind, RecordType, StateKind};
 use contract::{Limits, RefusalReason, Rejection, Value, WantedKind};
-use kernel::records::claims::CORRECTIONS_MAX;
+use kernel::entry_budget::CORRECTIONS_MAX;
 use kernel::{Buckets, OpOutcome};
 use session::{Bound, ChangedSessions, SessionAnswer};
 

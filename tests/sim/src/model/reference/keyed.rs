@@ -14,7 +14,7 @@ mod updates;
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::keyed::{InputPosition, LogicalTime, MapSummary, Policy};
-use contract::limits::{KEYED_POSITIONS_MAX, KEYED_SEALED_MAX};
+use contract::limits::{KEYED_POSITIONS_MAX, SEALED_UPDATES_MAX};
 use contract::{KeyedRejection, Rejection, Value};
 use kernel::keyed::command::Commit;
 use kernel::{KeyedAct, Op, OpOutcome, Transact};
@@ -281,7 +281,7 @@ impl Reference {
             return false;
         }
         content.seal = Some(seal);
-        let mut left = KEYED_SEALED_MAX;
+        let mut left = SEALED_UPDATES_MAX;
         content.apply_sealed(self.commit, &mut left, &mut self.sealed_left);
         if content.deleted() > 0 || left == 0 {
             self.sweep_soon(map);

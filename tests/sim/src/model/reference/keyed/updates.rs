@@ -1,7 +1,7 @@
 //! What becomes of one update after the other.
 
 use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated, shown_key};
-use contract::limits::{KEYED_SEALED_BYTES_MAX, KEYED_SEALED_MAX, KEYED_UPDATES_MAX, KEYED_WAITING_MAX};
+use contract::limits::{KEYED_UPDATES_MAX, KEYED_WAITING_MAX, SEALED_BYTES_MAX, SEALED_UPDATES_MAX};
 use contract::{KeyedRejection, Rejection, Value};
 use kernel::ValueRef;
 use kernel::keyed::updates::{Update, Updates};
@@ -15,7 +15,7 @@ pub(in super::super) struct SealedLeft {
 }
 
 impl SealedLeft {
-    pub(in super::super) const WHOLE: Self = Self { updates: KEYED_SEALED_MAX, bytes: KEYED_SEALED_BYTES_MAX };
+    pub(in super::super) const WHOLE: Self = Self { updates: SEALED_UPDATES_MAX, bytes: SEALED_BYTES_MAX };
 }
 
 /// An update that waits for the seal.

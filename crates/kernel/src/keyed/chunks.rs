@@ -1,8 +1,7 @@
-//! What seals and sweeps may read of maps in one journal entry, and reading it a chunk at a time. The next step does the rest.
+//! Reading what seals and sweeps remove, a chunk at a time, within the budget of the journal entry. The next step does the rest.
 //!
 //! Touches: nothing. Never: holds more than a chunk in memory.
 
-use contract::limits::{KEYED_SEALED_BYTES_MAX, KEYED_SEALED_MAX};
 use kv::{Bytes, Key, KeyRange, Order};
 use session::Halt;
 
@@ -12,19 +11,6 @@ use crate::keys::Kind;
 
 /// Rows in memory at a time.
 const CHUNK_ROWS: usize = 64;
-
-/// What the commands of an entry may still apply and read. Commands that were refused have used it, too.
-pub(crate) struct RowBudget {
-    /// Waiting updates.
-    pub(super) updates: usize,
-    /// Bytes of rows.
-    pub(super) bytes: usize,
-}
-
-impl RowBudget {
-    /// What an entry begins with.
-    pub(crate) const WHOLE: Self = Self { updates: KEYED_SEALED_MAX, bytes: KEYED_SEALED_BYTES_MAX };
-}
 
 /// The rows of a range, which are removed as they are read.
 pub(super) struct Chunks {
@@ -57,7 +43,7 @@ impl Chunks {
         applying: &mut Applying<'_>,
         left: &mut usize,
     ) -> Result<Option<Vec<(Key, Bytes)>>, Halt> {
-        let bytes_left = &mut applying.row_budget.bytes;
+        let bytes_left = &mut applying.budget.row_bytes;
         let mut rows = Vec::new();
         if *left > 0 && *bytes_left > 0 {
             for row in applying.state.scan(&self.range, Order::Ascending) {
