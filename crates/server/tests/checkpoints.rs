@@ -206,8 +206,8 @@ fn only_the_owner_takes_one_and_only_by_force_it_is_restored() {
     assert_eq!((refused(&missing), &missing.body["number"]), ((404, "SH-8016"), &json!(9)));
     let nobodys = scene.post("/v1/keyed/none/0/checkpoints", &[], &json!({ "wait": "30s" }));
     assert_eq!(refused(&nobodys), (409, "SH-4003"), "also before anybody has acquired it");
-    let empty = done(scene.post("/v1/keyed/none/0/checkpoints", FORCED, &json!({ "wait": "30s" })));
-    assert_eq!((&empty["committed"], &empty["keys"]), (&json!(true), &json!(0)), "one that holds nothing has one, too");
+    let missing = scene.post("/v1/keyed/none/0/checkpoints", FORCED, &json!({ "wait": "30s" }));
+    assert_eq!(refused(&missing), (404, "SH-8001"), "a typo makes nothing");
     for (body, member) in [
         (json!({ "wait": "1h" }), "wait_time_max"),
         (json!({ "whole": true }), "whole"),

@@ -172,8 +172,8 @@ pub(super) const BREAKS: &[Part] = &[
     of(
         "breaks.a-refused-message-leaves-half",
         "crates/kernel/src/outbox/deliver.rs",
-        "            applying.undo();\n            kept_or_dropped(",
-        "            if transact.ops.len() < 2 {\n                applying.undo();\n            }\n            kept_or_dropped(",
+        "            applying.undo();\n            dead_letters::keep(",
+        "            if transact.ops.len() < 2 {\n                applying.undo();\n            }\n            dead_letters::keep(",
     ),
     of(
         "breaks.a-fork-knows-later-keys",
@@ -251,8 +251,8 @@ pub(super) const BREAKS: &[Part] = &[
     of_keyed(
         "breaks.a-waiting-update-is-applied-out-of-order",
         ORDERED,
-        "        if version > seal {\n            break;\n        }\n",
-        "        if version > seal && version.round > seal.round + 1 {\n            break;\n        }\n",
+        "    let range = applying.keys.sealed_rows(kind, changed.map, number, seal);\n",
+        "    let range = applying.keys.sealed_rows(kind, changed.map, number, LogicalTime { round: seal.round + 1, ..seal });\n",
     ),
     of_keyed(
         "breaks.a-waiting-update-counts-twice",
@@ -263,8 +263,8 @@ pub(super) const BREAKS: &[Part] = &[
     of_keyed(
         "breaks.a-deleted-key-is-forgotten-too-early",
         "crates/kernel/src/keyed/sweep.rs",
-        "        if !content.seals(version) {\n            break;\n        }\n",
-        "        if !content.seals(version) && content.seal.is_none_or(|seal| version.round > seal.round + 1) {\n            break;\n        }\n",
+        "applying.keys.sealed_rows(kind, map, number, seal)",
+        "applying.keys.sealed_rows(kind, map, number, contract::keyed::LogicalTime { round: seal.round + 1, ..seal })",
     ),
     of_keyed(
         "breaks.a-forgotten-key-was-never-changed",

@@ -29,7 +29,7 @@ use crate::{BucketRange, Kernel, MessageCounts};
 const MANY: usize = 100_000;
 
 impl Stage {
-    pub(super) fn assert_sound(&self) {
+    pub(crate) fn assert_sound(&self) {
         for (space, found) in self.kernel.catalogue().spaces() {
             self.assert_usage_sound(space);
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {

@@ -34,9 +34,9 @@ use crate::limits::RESTORE_CHECKED_BYTES_MAX;
 pub(super) async fn list(server: Server, call: Call<ListCheckpoints, NoBody>) -> Answered<CheckpointList> {
     let Call { scope, name, rest, query, .. } = call;
     let (Named { operator, partition, .. }, _) = named(name, rest)?;
-    let at = server.checkpoints.place()?.clone();
     let before = query.cursor.map(|cursor| text_of(cursor, |text| text.parse().ok())).transpose()?;
     let limit = page_limit(query.limit, PAGE_ROWS)?;
+    let at = server.checkpoints.place()?.clone();
     let memory = server.reserve_page().await?;
     let of = scope.open(&server.house)?.space.keyed(operator.as_str()).partition(partition);
     let choice = chosen(None, query.together);
