@@ -12,7 +12,7 @@ impl Client {
     /// ```no_run
     /// # async fn example(client: statehouse_client::Client) -> Result<(), statehouse_client::Error> {
     /// use statehouse_client::wire::letters::ListLetters;
-    /// let stock = client.in_group("stock");
+    /// let stock = client.group("stock");
     /// for letter in stock.dead_letters(&ListLetters::default()).await?.letters {
     ///     println!("{} from {}: {}", letter.number, letter.source, letter.detail);
     ///     stock.retry_dead_letter(letter.number).await?;
