@@ -1,7 +1,8 @@
 //! Every limit by name. A request that exceeds one is rejected with that name.
 //!
 //! The limits in [`Limits`] change how a command is applied, so they are catalogue state: two releases can never
-//! disagree on them. The constants limit what is admitted at all.
+//! disagree on them. The constants limit what is admitted at all. A contract can have constants of its own, in the
+//! `limits.rs` of its folder.
 
 use std::time::Duration;
 
@@ -56,20 +57,11 @@ pub const STEP_ERROR_BYTES_MAX: usize = 4096;
 /// Bytes of a run's kind.
 pub const RUN_TYPE_BYTES_MAX: usize = 256;
 
-/// Updates of keyed state in one operation. They are within the bytes of its transaction, too.
-pub const KEYED_UPDATES_MAX: usize = 10_000;
-
-/// Updates of one key that wait in an ordered map for the seal.
-pub const KEYED_WAITING_MAX: u32 = 1_000;
-
 /// Waiting updates that the commands of one journal entry apply when they seal ordered maps. Ticks apply the rest.
 pub const SEALED_UPDATES_MAX: usize = 10_000;
 
 /// Bytes of the rows that seals and sweeps of maps read in one journal entry. The row that exceeds them is the last.
 pub const SEALED_BYTES_MAX: usize = 4 << 20;
-
-/// Input positions in one commit of keyed state.
-pub const KEYED_POSITIONS_MAX: usize = 1_000;
 
 /// Messages that were refused and are kept in a shard. One more is lost.
 pub const DEAD_LETTERS_MAX: u32 = 100_000;

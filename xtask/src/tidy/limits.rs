@@ -11,8 +11,12 @@ use crate::repository::Tree;
 /// The manual's page.
 const PAGE: &str = "docs/limits.md";
 
-/// Where limits are declared: constants, and members of structs.
-const DECLARED: [&str; 2] = ["crates/contract/src/limits.rs", "crates/server/src/limits.rs"];
+/// Where limits are declared: constants, and members of structs, in the `limits.rs` of these crates and of the contracts' folders in
+/// them.
+const DECLARED: [&str; 2] = ["crates/contract/src/", "crates/server/src/"];
+
+/// The name of such a file.
+const DECLARING: &str = "limits.rs";
 
 /// In front of the name of a limit, where something is refused because of it.
 const REFUSING: [&str; 3] = ["check_limit(", "too_large(", "limit: \""];
@@ -35,7 +39,7 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
             false => text.split_at(shipped_part(&text).len()),
         };
         tests.push_str(tested);
-        if DECLARED.contains(&path) {
+        if declares_limits(path) {
             known.extend(declared(shipped).into_iter().map(|(name, line)| (name, (path.to_owned(), line))));
         }
         refused.extend(refused_in(shipped).into_iter().map(|(name, line)| (name, (path.to_owned(), line))));
@@ -62,6 +66,11 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Complaint>, String> {
         }
     }
     Ok(complaints)
+}
+
+/// Whether limits are declared in a file.
+fn declares_limits(path: &str) -> bool {
+    DECLARED.iter().any(|of| path.starts_with(of)) && path.rsplit('/').next() == Some(DECLARING)
 }
 
 /// The names in the first column of the page's tables, with their lines.
@@ -115,8 +124,12 @@ mod tests {
     const ROWS: &str = "| `name_bytes_max` | names | 7 |\n| `jobs_max`, `steps_max` | jobs | 1 |\n";
 
     fn complaints(code: &str, used: &str, test: &str, page: &str) -> Vec<String> {
-        let files =
-            [(DECLARED[0], code), ("crates/kernel/src/x.rs", used), ("crates/kernel/tests/x.rs", test), (PAGE, page)];
+        let files = [
+            ("crates/contract/src/jobs/limits.rs", code),
+            ("crates/kernel/src/x.rs", used),
+            ("crates/kernel/tests/x.rs", test),
+            (PAGE, page),
+        ];
         let tree = TemporaryTree::with(&files);
         check(&tree.tree()).unwrap().into_iter().map(|complaint| complaint.wrong).collect()
     }

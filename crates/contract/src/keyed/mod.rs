@@ -9,9 +9,10 @@
 //!   forget the versions of deleted keys.
 //! - That is the policy *monotonic*. A map can have the policy *ordered* instead: its updates, merges included, wait until the seal
 //!   reaches their versions, and are applied in the order of these ([`Policy`]).
-//! - [`backend`]: the same for state in any store, as a trait.
+//! - [`backend`]: the same for state in any store, as a trait. [`limits`]: its limits by name.
 
 pub mod backend;
+pub mod limits;
 mod rejection;
 
 use std::fmt;

@@ -3,8 +3,9 @@
 //! Touches: what updates touch, input positions, and the answer of the last commit. Keeps: D2 (a numbered commit is applied
 //! once, and numbers rise by one) and D3 (positions never go back).
 
+use contract::keyed::limits::KEYED_POSITIONS_MAX;
 use contract::keyed::{InputPosition, LogicalTime};
-use contract::limits::{KEYED_POSITIONS_MAX, SEALED_UPDATES_MAX};
+use contract::limits::SEALED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::{DecodeError, Reader, Writer};
 use session::{CommandDigest, Halt};

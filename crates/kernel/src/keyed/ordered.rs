@@ -4,8 +4,8 @@
 //! one waits is taken, and one that the seal has passed is over) and D3. Never: refuses an update once it waits: whether
 //! it fits is checked when it comes.
 
+use contract::keyed::limits::KEYED_WAITING_MAX;
 use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, shown_key};
-use contract::limits::KEYED_WAITING_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::{Bytes, DecodeError, Reader, Writer};
 use session::Halt;

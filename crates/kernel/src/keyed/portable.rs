@@ -3,8 +3,8 @@
 //! Keeps: D1 and D2: a map comes back with every key, deleted ones included, or is refused. A map with a damaged part is left out
 //! as a whole: a key that is missing would be applied again.
 
+use contract::keyed::limits::KEYED_WAITING_MAX;
 use contract::keyed::{LogicalTime, Policy, shown_key};
-use contract::limits::KEYED_WAITING_MAX;
 use session::Halt;
 
 use super::changed_map::put_head;

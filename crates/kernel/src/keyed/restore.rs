@@ -4,8 +4,8 @@
 //! whoever has looked at a key before must look again. Never:
 //! touches what the map holds, before the last step.
 
+use contract::keyed::limits::KEYED_UPDATES_MAX;
 use contract::keyed::{InputPosition, LogicalTime, Policy, shown_key};
-use contract::limits::KEYED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::Bytes;
 use session::Halt;

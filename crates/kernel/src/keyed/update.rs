@@ -3,8 +3,8 @@
 //! Touches: entries, deleted keys by version, and the numbers in the map's head. Keeps: D1 (an update at or below the version
 //! of its key changes nothing, and says so) and D3 (neither does one at or below the seal).
 
+use contract::keyed::limits::KEYED_UPDATES_MAX;
 use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated, shown_key};
-use contract::limits::KEYED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection};
 use kv::{Bytes, Key};
 use session::Halt;

@@ -32,7 +32,7 @@ pub use checkpoints::{
 };
 pub use commit::KeyedDone;
 pub use contract::keyed::{
-    InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated,
+    InputPosition, InvalidVersion, KeyedValue, LogicalTime, MapSummary, Merge, Policy, UpdateOutcome, Updated, limits,
     shown_key,
 };
 pub use listing::{ListedOperators, ListedPartitions};

@@ -1,7 +1,7 @@
 //! Updates of keys, put together before they are sent.
 
+use contract::keyed::limits::{KEYED_POSITIONS_MAX, KEYED_UPDATES_MAX};
 use contract::keyed::{LogicalTime, Merge};
-use contract::limits::{KEYED_POSITIONS_MAX, KEYED_UPDATES_MAX};
 use contract::{Error, Rejection, Value, names};
 use kernel::ValueRef;
 use kernel::keyed::command::Commit;

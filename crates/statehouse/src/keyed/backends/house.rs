@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use contract::keyed::backend::{BackendError, ExactlyOnceStateBackend, StateVersion, VersionedStateBackend};
+use contract::keyed::limits::KEYED_UPDATES_MAX;
 use contract::keyed::{LogicalTime, Policy, shown_key};
-use contract::limits::KEYED_UPDATES_MAX;
 use contract::{Error, Failure, FailureKind, KeyedRejection, Rejection, UpdateOutcome};
 use kernel::ValueRef;
 use kernel::keyed::checkpoint;

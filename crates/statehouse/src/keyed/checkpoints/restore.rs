@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use contract::Error;
-use contract::limits::{KEYED_UPDATES_MAX, PAGE_ROWS_MAX};
+use contract::keyed::limits::KEYED_UPDATES_MAX;
+use contract::limits::PAGE_ROWS_MAX;
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use node::error::unexpected_answer;
 use node::pending::Pending;

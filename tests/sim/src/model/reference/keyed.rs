@@ -13,8 +13,9 @@ mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use contract::keyed::limits::KEYED_POSITIONS_MAX;
 use contract::keyed::{InputPosition, LogicalTime, MapSummary, Policy};
-use contract::limits::{KEYED_POSITIONS_MAX, SEALED_UPDATES_MAX};
+use contract::limits::SEALED_UPDATES_MAX;
 use contract::{KeyedRejection, Rejection, Value};
 use kernel::keyed::command::Commit;
 use kernel::{KeyedAct, Op, OpOutcome, Transact};

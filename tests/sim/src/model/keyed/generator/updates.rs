@@ -1,7 +1,7 @@
 //! Draws updates: newer and older ones, repeated ones, and the same version with another value.
 
+use contract::keyed::limits::KEYED_UPDATES_MAX;
 use contract::keyed::{LogicalTime, Merge, Policy};
-use contract::limits::KEYED_UPDATES_MAX;
 use kernel::ValueRef;
 use kernel::keyed::updates::UpdatesWriter;
 use testkit::random::Random;

@@ -1,7 +1,8 @@
 //! What becomes of one update after the other.
 
+use contract::keyed::limits::{KEYED_UPDATES_MAX, KEYED_WAITING_MAX};
 use contract::keyed::{LogicalTime, Merge, Policy, UpdateOutcome, Updated, shown_key};
-use contract::limits::{KEYED_UPDATES_MAX, KEYED_WAITING_MAX, SEALED_BYTES_MAX, SEALED_UPDATES_MAX};
+use contract::limits::{SEALED_BYTES_MAX, SEALED_UPDATES_MAX};
 use contract::{KeyedRejection, Rejection, Value};
 use kernel::ValueRef;
 use kernel::keyed::updates::{Update, Updates};
