@@ -1,35 +1,26 @@
 //! Rejections as bytes; `docs/formats/entry.md`. Reasons and names are numbers in an answer. Each contract has those that
-//! are about its things in a file of its own.
+//! are about its things, and the limits that only it checks, in a file of its own.
 
 use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, Reader, Writer};
 
 use crate::contracts::with_contracts;
 
-/// The limits that the kernel itself checks; their names are numbers in an answer.
-const LIMIT_NAMES: [&str; 22] = [
-    "value_bytes_max",
-    "transaction_ops_max",
-    "transaction_bytes_max",
-    "spaces_max",
-    "branches_per_space_max",
-    "name_bytes_max",
-    "record_fields_max",
-    "record_types_max",
-    "record_bytes_max",
-    "run_fork_depth_max",
-    "run_fork_events_max",
-    "worker_bytes_max",
-    "transaction_guards_max",
-    "message_depth_max",
-    "messages_waiting_max",
-    "transaction_range_cells_max",
-    "guards_max",
-    "guard_open_names_max",
-    "keyed_updates_max",
-    "keyed_positions_max",
-    "keyed_contents_max",
-    "keyed_waiting_max",
+/// The limits that the kernel itself checks and that are of no contract, with the numbers of their names in an answer. A contract
+/// has its own in its `rejection.rs`; a new one gets the next number that is free in all of these lists.
+const LIMITS: &[(u8, &str)] = &[
+    (0, "value_bytes_max"),
+    (1, "transaction_ops_max"),
+    (2, "transaction_bytes_max"),
+    (3, "spaces_max"),
+    (4, "branches_per_space_max"),
+    (5, "name_bytes_max"),
+    (11, "worker_bytes_max"),
+    (12, "transaction_guards_max"),
+    (13, "message_depth_max"),
+    (14, "messages_waiting_max"),
+    (16, "guards_max"),
+    (17, "guard_open_names_max"),
 ];
 
 /// The kinds of things that can already exist.
@@ -41,8 +32,9 @@ const GUARDED_KINDS: [&str; 2] = ["group", "record"];
 pub(crate) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
     match rejection {
         Rejection::LimitExceeded { limit, max, got } => {
-            let number = LIMIT_NAMES.iter().position(|name| name == limit).expect("the kernel's limits are listed");
-            writer.u8(2).u8(small(number)).u64(*max).u64(*got);
+            let listed = all_limits().find(|(_, name)| name == limit);
+            let (number, _) = listed.expect("the kernel's limits are listed");
+            writer.u8(2).u8(*number).u64(*max).u64(*got);
         }
         Rejection::NoSuchSpace { space } => {
             writer.u8(5).bytes(space.as_bytes());
@@ -113,6 +105,11 @@ macro_rules! of_contracts {
             }
         }
 
+        /// Every limit that the kernel checks, with the number of its name.
+        fn all_limits() -> impl Iterator<Item = &'static (u8, &'static str)> {
+            [LIMITS, $(crate::$folder::rejection::LIMITS),*].into_iter().flatten()
+        }
+
         #[cfg(test)]
         const CODES_OF_CONTRACTS: &[(&str, &[u8])] =
             &[$((stringify!($folder), crate::$folder::rejection::CODES)),*];
@@ -121,16 +118,16 @@ macro_rules! of_contracts {
 
 with_contracts!(of_contracts);
 
+const UNKNOWN_NAME: DecodeError = DecodeError { what: "a name of an unknown number" };
+
+fn limit_numbered(number: u8) -> Result<&'static str, DecodeError> {
+    all_limits().find(|(known, _)| *known == number).map(|(_, name)| *name).ok_or(UNKNOWN_NAME)
+}
+
 pub(crate) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, DecodeError> {
-    let named = |names: &[&'static str], number: u8| {
-        names.get(usize::from(number)).copied().ok_or(DecodeError { what: "a name of an unknown number" })
-    };
+    let named = |names: &[&'static str], number: u8| names.get(usize::from(number)).copied().ok_or(UNKNOWN_NAME);
     Ok(match reader.u8()? {
-        2 => Rejection::LimitExceeded {
-            limit: named(&LIMIT_NAMES, reader.u8()?)?,
-            max: reader.u64()?,
-            got: reader.u64()?,
-        },
+        2 => Rejection::LimitExceeded { limit: limit_numbered(reader.u8()?)?, max: reader.u64()?, got: reader.u64()? },
         5 => Rejection::NoSuchSpace { space: reader.text()?.to_owned() },
         6 => Rejection::NoSuchBranch { branch: reader.text()?.to_owned() },
         7 => Rejection::AlreadyExists { what: named(&EXISTING_KINDS, reader.u8()?)?, name: reader.text()?.to_owned() },
@@ -154,12 +151,20 @@ pub(crate) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
     /// The codes of those that are about no contract.
     const OF_NONE: [u8; 13] = [2, 5, 6, 7, 8, 9, 10, 16, 24, 25, 26, 27, 29];
+
+    #[test]
+    fn the_limits_have_the_numbers_from_0_and_each_has_its_own() {
+        let numbers: Vec<u8> = all_limits().map(|(number, _)| *number).collect::<BTreeSet<_>>().into_iter().collect();
+        let names: BTreeSet<&str> = all_limits().map(|(_, name)| *name).collect();
+        assert_eq!((numbers.len(), names.len()), (all_limits().count(), all_limits().count()));
+        assert_eq!(numbers, (0..small(numbers.len())).collect::<Vec<u8>>());
+    }
 
     #[test]
     fn no_two_contracts_share_a_code() {

@@ -10,6 +10,9 @@ const CONFLICT: u8 = 3;
 /// The codes that they begin with.
 pub(crate) const CODES: &[u8] = &[CONFLICT];
 
+/// The limits that are only about cells, with the numbers of their names.
+pub(crate) const LIMITS: &[(u8, &str)] = &[(15, "transaction_range_cells_max")];
+
 pub(crate) fn encode(writer: &mut Writer, rejection: &CellRejection) {
     match rejection {
         CellRejection::Conflict { cell, current } => {

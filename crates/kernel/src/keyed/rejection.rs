@@ -38,6 +38,10 @@ pub(crate) const CODES: &[u8] = &[
     NO_SUCH_CHECKPOINT,
 ];
 
+/// The limits that are only about keyed state, with the numbers of their names.
+pub(crate) const LIMITS: &[(u8, &str)] =
+    &[(18, "keyed_updates_max"), (19, "keyed_positions_max"), (20, "keyed_contents_max"), (21, "keyed_waiting_max")];
+
 pub(crate) fn encode(writer: &mut Writer, rejection: &KeyedRejection) {
     let mut begin = |code: u8, map: &str| {
         writer.u8(code).bytes(map.as_bytes());

@@ -20,6 +20,9 @@ const HELD: u8 = 28;
 pub(crate) const CODES: &[u8] =
     &[NO_SUCH_RECORD, NO_SUCH_TYPE, WRONG_STATE, WRONG_KIND, CONFLICT, FIELD_CONFLICT, FENCED, HELD];
 
+/// The limits that are only about records, with the numbers of their names.
+pub(crate) const LIMITS: &[(u8, &str)] = &[(6, "record_fields_max"), (7, "record_types_max"), (8, "record_bytes_max")];
+
 pub(crate) fn encode(writer: &mut Writer, rejection: &RecordRejection) {
     match rejection {
         RecordRejection::NoSuchRecord { record } => {

@@ -14,6 +14,9 @@ const ARCHIVED: u8 = 23;
 /// The codes that they begin with.
 pub(crate) const CODES: &[u8] = &[NO_SUCH_RUN, SEQUENCE_CONFLICT, KEY_REUSED, CLOSED, ARCHIVED];
 
+/// The limits that are only about runs, with the numbers of their names.
+pub(crate) const LIMITS: &[(u8, &str)] = &[(9, "run_fork_depth_max"), (10, "run_fork_events_max")];
+
 pub(crate) fn encode(writer: &mut Writer, rejection: &RunRejection) {
     match rejection {
         RunRejection::NoSuchRun { run } => {
