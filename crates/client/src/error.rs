@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use contract::Outcome;
+use contract::{Outcome, Rejection};
 use hyper::body::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -152,7 +152,7 @@ impl Error {
 
     /// Whether nothing with this name exists.
     pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self.code(), Some("SH-1031" | "SH-1013" | "SH-3002" | "SH-8001"))
+        self.code().is_some_and(|code| code == "SH-1031" || Rejection::is_no_such_thing(code))
     }
 }
 

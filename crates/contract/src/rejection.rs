@@ -155,6 +155,11 @@ macro_rules! rejection {
         )*
 
         impl Rejection {
+            /// Whether a code says that a thing of some contract does not exist.
+            pub fn is_no_such_thing(code: &str) -> bool {
+                [$(crate::$folder::$rejection::NO_SUCH_THING),*].contains(&Some(code))
+            }
+
             /// What everybody must know of it.
             pub fn facts(&self) -> Facts {
                 match self {
@@ -262,5 +267,28 @@ impl Rejection {
     /// Whether the same call, or the same transaction started again, may succeed later.
     pub fn retryable(&self) -> bool {
         self.facts().retryable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CellRejection, KeyedRejection, RecordRejection, RunRejection};
+
+    #[test]
+    fn the_code_of_a_thing_that_does_not_exist_is_that_of_the_rejection() {
+        let name = || "a".to_owned();
+        let missing: [Rejection; 3] = [
+            RecordRejection::NoSuchRecord { record: name() }.into(),
+            RunRejection::NoSuchRun { run: name() }.into(),
+            KeyedRejection::NoSuchMap { map: name() }.into(),
+        ];
+        assert!(missing.iter().all(|rejection| Rejection::is_no_such_thing(rejection.code())));
+        let others: [Rejection; 3] = [
+            CellRejection::Conflict { cell: name(), current: None }.into(),
+            RecordRejection::NoSuchType { name: name() }.into(),
+            Rejection::NoSuchSpace { space: name() },
+        ];
+        assert!(!others.iter().any(|rejection| Rejection::is_no_such_thing(rejection.code())));
     }
 }

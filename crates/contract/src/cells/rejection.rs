@@ -18,6 +18,9 @@ pub enum CellRejection {
 }
 
 impl CellRejection {
+    /// No code: a cell that does not exist is an answer.
+    pub const NO_SUCH_THING: Option<&'static str> = None;
+
     /// What everybody must know of it.
     pub fn facts(&self) -> Facts {
         match self {

@@ -210,6 +210,9 @@ fn at(current: &Option<u64>) -> String {
 }
 
 impl KeyedRejection {
+    /// The code of a map that does not exist.
+    pub const NO_SUCH_THING: Option<&'static str> = Some("SH-8001");
+
     /// What everybody must know of it.
     pub fn facts(&self) -> Facts {
         match self {

@@ -89,6 +89,9 @@ pub enum RecordRejection {
 }
 
 impl RecordRejection {
+    /// The code of a record that does not exist.
+    pub const NO_SUCH_THING: Option<&'static str> = Some("SH-1013");
+
     /// What everybody must know of it.
     pub fn facts(&self) -> Facts {
         match self {

@@ -60,6 +60,9 @@ pub enum RunRejection {
 }
 
 impl RunRejection {
+    /// The code of a run that does not exist.
+    pub const NO_SUCH_THING: Option<&'static str> = Some("SH-3002");
+
     /// What everybody must know of it.
     pub fn facts(&self) -> Facts {
         match self {
