@@ -135,19 +135,6 @@ impl Server {
         self
     }
 
-    /// The server, which takes and restores checkpoints of partitions there.
-    pub fn keeping_checkpoints(mut self, place: Checkpoints) -> Self {
-        self.checkpoints = api::ServerCheckpoints::at(place);
-        self
-    }
-
-    /// The server, which answers requests for checkpoints and restores when those have ended, however long that takes: for a process
-    /// that ends with its request.
-    pub fn ending_checkpoints(mut self) -> Self {
-        self.checkpoints.end_before_answers();
-        self
-    }
-
     /// Sets the memory budget of the process, so that metrics can compare it with its use.
     pub fn with_budget(mut self, budget: memory::Budget) -> Self {
         self.metrics.memory_budget = Some(budget.bytes);
@@ -175,16 +162,6 @@ impl Server {
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = self.stopping.cancelled() => {}
-        }
-    }
-}
-
-impl Server {
-    /// Ends when a request has waited so long for a checkpoint or a restore.
-    async fn waited_for_checkpoint(&self, wait: Duration) {
-        match self.checkpoints.are_ended_before_answers() {
-            true => std::future::pending().await,
-            false => self.waited(wait).await,
         }
     }
 }

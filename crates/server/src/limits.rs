@@ -1,6 +1,7 @@
 //! Every limit of the server by name. A refusal carries the name, the limit and the requested amount.
 //!
-//! Keeps: nothing is unbounded. The limits of names, values and transactions are the store's; see `contract::limits`.
+//! Keeps: nothing is unbounded. The limits of names, values and transactions are the store's; see `contract::limits`. A contract can
+//! have limits of its own, in the `limits.rs` of its folder.
 
 use std::time::Duration;
 
@@ -11,13 +12,6 @@ pub(crate) const REFUSALS_MAX: usize = 64;
 pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 /// How many bytes are read for that.
 pub(crate) const LINGER_BYTES_MAX: usize = 16 << 20;
-
-/// Checkpoints and restores of partitions at a time.
-pub const CHECKPOINTS_RUNNING_MAX: usize = 8;
-
-/// A restore of at most so many bytes reads and checks all rows before it takes the partition over. Whoever asked for it waits for
-/// that, and would be gone before more were read.
-pub const RESTORE_CHECKED_BYTES_MAX: u64 = 256 << 20;
 
 /// The limits that can be set when a server is started.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,9 +13,8 @@ use serde::Serialize;
 use wire::routes::ERRORS_PAGE;
 use wire::{DecodeError, Reason};
 
-use crate::api::refusal::Refusal;
+use crate::api::refusal::{OwnRefusal, Refusal, RefusalKind};
 use crate::errors::title;
-use crate::metrics::ProblemCode;
 
 /// A refusal.
 #[derive(Debug)]
@@ -68,12 +67,28 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "SH-1031", format!("there is no {what} {name:?}"))
     }
 
-    /// The past of a cell that is no longer kept.
-    pub(crate) fn history_gone(cell: &str, oldest: u64) -> Self {
-        let detail = format!("that version of cell {cell:?} is no longer kept; the oldest kept version is {oldest}");
-        let mut problem = Self::new(StatusCode::GONE, "SH-1033", detail);
-        problem.add("oldest", oldest);
+    /// What only one contract refuses.
+    fn own(refusal: OwnRefusal) -> Self {
+        let OwnRefusal { kind, code, detail, retryable, outcome, members } = refusal;
+        let status = match kind {
+            RefusalKind::NotFound => StatusCode::NOT_FOUND,
+            RefusalKind::Gone => StatusCode::GONE,
+            RefusalKind::NotOffered => StatusCode::NOT_IMPLEMENTED,
+            RefusalKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let mut problem = Self::new(status, code, detail);
+        members.into_iter().for_each(|(name, value)| problem.add(name, value));
+        problem.add("retryable", retryable);
+        problem.add("outcome", shown(outcome));
         problem
+    }
+
+    /// The same, of a call that had done something already.
+    fn halfway(mut self, says: &str, member: &'static str) -> Self {
+        self.detail += says;
+        self.add("outcome", shown(Outcome::Unknown));
+        self.add(member, true);
+        self
     }
 
     /// The same, where the request names a group: the store knows the owner of a group as a record, which nobody else needs to know.
@@ -150,20 +165,11 @@ impl From<Refusal> for Problem {
             Refusal::Store(error) => error.into(),
             Refusal::Unexpected(error) => Problem::from(error).of_header(),
             Refusal::NotFound { what, name } => Problem::not_found(what, &name),
-            Refusal::Missing { code, detail, members } => {
-                let mut problem = Problem::new(StatusCode::NOT_FOUND, code, detail);
-                members.into_iter().for_each(|(name, value)| problem.add(name, value));
-                problem
-            }
-            Refusal::HistoryGone { cell, oldest } => Problem::history_gone(&cell, oldest),
             Refusal::OtherHistory { member, meant, is } => {
                 Problem::other_history(member, &history_text(meant), &history_text(is))
             }
-            Refusal::NoCheckpoints => Problem::no_checkpoints(),
-            Refusal::CheckpointPlace { detail, retryable, outcome } => {
-                Problem::checkpoint_place(detail, retryable, outcome)
-            }
-            Refusal::TakenOver(refusal) => Problem::from(*refusal).of_taken_over(),
+            Refusal::Own(refusal) => Problem::own(*refusal),
+            Refusal::Halfway { refusal, says, member } => Problem::from(*refusal).halfway(says, member),
             Refusal::Invalid { member: Some(member), detail } => Problem::refused_member(member, detail),
             Refusal::Invalid { member: None, detail } => Problem::malformed(detail),
             Refusal::Internal(detail) => Problem::internal(detail),
@@ -171,6 +177,10 @@ impl From<Refusal> for Problem {
         }
     }
 }
+
+/// The code of a problem, attached to its answer for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct ProblemCode(pub &'static str);
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
@@ -337,30 +347,6 @@ impl Problem {
         problem.add("retryable", true);
         problem.add("outcome", "not_applied");
         problem
-    }
-
-    /// The server has no place for checkpoints.
-    pub(crate) fn no_checkpoints() -> Self {
-        let detail = "the server has no place for checkpoints; start it with the setting checkpoints: an absolute path, \
-                      or s3://bucket/prefix";
-        Self::not_begun(StatusCode::NOT_IMPLEMENTED, "SH-2024", detail.to_owned())
-    }
-
-    /// The place of the checkpoints refused or failed.
-    pub(crate) fn checkpoint_place(detail: String, retryable: bool, outcome: Outcome) -> Self {
-        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "SH-2025", detail);
-        problem.add("retryable", retryable);
-        problem.add("outcome", shown(outcome));
-        problem
-    }
-
-    /// The same, of a restore that had taken the partition over.
-    fn of_taken_over(mut self) -> Self {
-        self.detail +=
-            "; the partition was taken over for this: who owned it is refused, so acquire it, which holds what it held";
-        self.add("outcome", shown(Outcome::Unknown));
-        self.add("taken_over", true);
-        self
     }
 
     fn not_begun(status: StatusCode, code: &'static str, detail: String) -> Self {

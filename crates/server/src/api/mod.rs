@@ -26,12 +26,16 @@ pub(crate) mod transactions;
 
 use serde_json::Value as JsonValue;
 pub use statehouse::keyed::Checkpoints;
-use statehouse::{Commit, Done as StoredDone, Overview};
+use statehouse::{Commit, Counters, Done as StoredDone, Overview};
 use wire::contracts::{Done, Guard, Operation};
 use wire::operations::ContractVersions;
 use wire::transactions::WrittenOperation;
 
 use crate::http::entry::Entry;
+use crate::metrics::list::Metric;
+use crate::metrics::readings::Readings;
+use crate::metrics::text::Scrape;
+use crate::status::trouble::Trouble;
 pub(crate) use keyed::ServerCheckpoints;
 
 use call::{Answered, Call, RawBytes, Reply, duration_or_ms, page_limit, refuse_limit_of_stream, refuse_zero};
@@ -39,21 +43,24 @@ use refusal::Refusal;
 use scope::RequestScope;
 use transactions::{CommitBuilder, Parts};
 
-/// The one list of the contracts: the folder, and the name of one thing. Expands a macro with it.
+/// The one list of the contracts: the folder, the name of one thing, and what the contract is called. Expands a macro with it.
 macro_rules! with_contracts {
     ($expand:ident) => {
         $expand! {
-            cells: Cell
-            records: Record
-            runs: Run
-            keyed: Map
+            cells: Cell = "cells"
+            records: Record = "records"
+            runs: Run = "runs"
+            keyed: Map = "keyed state"
         }
     };
 }
 
 /// Generates what is asked of every contract.
 macro_rules! of_contracts {
-    ($($folder:ident: $kind:ident)*) => {
+    ($($folder:ident: $kind:ident = $called:literal)*) => {
+        /// What the contracts are called.
+        pub(crate) const CONTRACTS_CALLED: &[&str] = &[$($called),*];
+
         /// The entries of all contracts in the table of routes.
         pub(crate) fn routes() -> Vec<Entry> {
             let routes = [$($folder::routes::routes()),*];
@@ -91,6 +98,21 @@ macro_rules! of_contracts {
         /// The lines of the status page about each contract, with the contract.
         pub(crate) fn contract_lines(overview: &Overview) -> Vec<(&'static str, Vec<String>)> {
             vec![$((stringify!($folder), $folder::status::lines(&overview.$folder))),*]
+        }
+
+        /// Problems with the things of each contract.
+        pub(crate) fn contract_problems(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
+            [$($folder::status::problems(counters, overview)),*].into_iter().flatten().collect()
+        }
+
+        /// The metrics of all contracts.
+        pub(crate) fn contract_metrics() -> impl Iterator<Item = &'static Metric> {
+            [$($folder::metrics::LIST),*].into_iter().flatten()
+        }
+
+        /// Writes the samples of these.
+        pub(crate) fn write_contract_metrics(readings: &Readings<'_>, scrape: &mut Scrape) {
+            $($folder::metrics::write(readings, scrape);)*
         }
 
         #[cfg(test)]

@@ -120,6 +120,8 @@ pub(crate) struct Entry {
     pub(crate) admitted: Admitted,
     /// Whether HEAD is answered too.
     pub(crate) head: bool,
+    /// Whether HEAD tells the version, too.
+    pub(crate) head_shows_version: bool,
     pub(crate) statuses: &'static [u16],
     /// Forms of answers that the call writes itself.
     pub(crate) media: &'static [&'static str],
@@ -250,6 +252,7 @@ where
         access: Access::Read,
         admitted: Admitted::Bounded,
         head: false,
+        head_shows_version: true,
         statuses: &[200],
         media: &[],
         forms,
@@ -323,6 +326,12 @@ impl Entry {
     pub(crate) fn head(mut self) -> Self {
         self.head = true;
         self
+    }
+
+    /// Answers HEAD without a version.
+    pub(crate) fn head_without_version(mut self) -> Self {
+        self.head_shows_version = false;
+        self.head()
     }
 
     pub(crate) fn statuses(mut self, statuses: &'static [u16]) -> Self {

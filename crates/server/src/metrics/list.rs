@@ -1,5 +1,5 @@
-//! Every metric of the server: its name, kind, labels and help text. A test keeps `docs/metrics.md` and `monitoring/`
-//! consistent with it.
+//! Every metric that is of no contract: its name, kind, labels and help text. A contract has its own in the `metrics.rs` of its
+//! folder. A test keeps `docs/metrics.md` and `monitoring/` consistent with all of them.
 //!
 //! Never: uses names of cells, records, runs or sessions as labels. Names of types are limited, see `labels`.
 
@@ -27,11 +27,11 @@ pub enum Kind {
     Histogram,
 }
 
-const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+pub(crate) const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
     Metric { name, kind: Kind::Counter, labels, help }
 }
 
-const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+pub(crate) const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
     Metric { name, kind: Kind::Gauge, labels, help }
 }
 
@@ -39,14 +39,17 @@ const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'
     Metric { name, kind: Kind::Histogram, labels, help }
 }
 
+/// Makes constants of metrics, and `LIST`, which has all of them.
 macro_rules! metrics {
     ($($constant:ident = $metric:expr;)*) => {
-        $(pub(crate) const $constant: Metric = $metric;)*
+        $(pub(crate) const $constant: $crate::metrics::list::Metric = $metric;)*
 
         /// All of them.
-        pub const METRICS: &[Metric] = &[$($constant),*];
+        pub(crate) const LIST: &[$crate::metrics::list::Metric] = &[$($constant),*];
     };
 }
+
+pub(crate) use metrics;
 
 metrics! {
     BUILD_INFO = gauge("statehouse_build_info", &["version"], "Always 1; the label gives the version.");
@@ -87,25 +90,10 @@ metrics! {
 
     THINGS = gauge("statehouse_things", &["contract"], "Things that exist, across all spaces and branches.");
     THING_BYTES = gauge("statehouse_thing_bytes", &["contract"], "Bytes of the rows that hold things, across all spaces and branches; without indexes.");
-    RECORDS = gauge("statehouse_records", &["type", "state"], "Records that have a type, across all spaces and branches.");
-    OLDEST_READY = gauge("statehouse_oldest_ready_seconds", &["type"], "How long the next record has been ready to be claimed, in the queue where that is longest.");
     LEFT_OUT = gauge("statehouse_queues_left_out", &[], "Queues, kinds of runs, and branches with further partitions not examined for the oldest, because there are too many.");
-    CLAIMS = counter("statehouse_claims_total", &["type"], "Claimed records.");
-    CLAIMERS_WAITING = gauge("statehouse_claimers_waiting", &[], "Workers waiting for something to claim.");
-    RECORD_CHANGES = counter("statehouse_record_changes_total", &["reason"], "Ends of attempts and of records, by reason.");
     MESSAGES_WAITING = gauge("statehouse_messages_waiting", &["waits_for"], "Messages waiting to be applied in a group, to be published, or for another shard.");
     MESSAGES = counter("statehouse_messages_total", &["result"], "Messages applied in their group (delivered), refused by it (refused), dropped later (dropped), or refused and not kept, because there are too many dead letters or something is damaged (lost).");
     DEAD_LETTERS = gauge("statehouse_dead_letters", &[], "Messages that were refused and are kept, until they are sent again or dropped.");
-    RUNS = gauge("statehouse_runs", &["type", "status"], "Runs, across all spaces and branches.");
-    OLDEST_STALLED = gauge("statehouse_run_oldest_stalled_seconds", &["type"], "Time since the last event of the running run that has been idle longest, to within a minute.");
-    PROJECTOR_LAG = gauge("statehouse_projector_lag_seconds", &["projector"], "Age of the oldest change of a run that the projector has not seen, whether it runs or not.");
-    RUNS_VERIFIED = counter("statehouse_runs_verified_total", &[], "Runs whose projections were compared with their events.");
-    RUN_DIFFERENCES = counter("statehouse_run_differences_total", &[], "Runs whose projections differed. Any is a bug.");
-    UPDATES_NOT_APPLIED = counter("statehouse_keyed_updates_not_applied_total", &["outcome"], "Updates of keyed state that changed nothing: duplicate, stale, or version_conflict.");
-    PARTITION_SILENT = gauge("statehouse_partition_silent_seconds", &[], "Time since the last change of the owned partition where that is longest: its owner lives, and its inputs do not move.");
-    CHECKPOINTS = counter("statehouse_checkpoints_total", &["result"], "Checkpoints of partitions taken by this server: committed or failed; not_removed: committed, but what is not needed any more could not be removed.");
-    CHECKPOINT_AGE = gauge("statehouse_checkpoint_oldest_seconds", &[], "Time since the last checkpoint of the partition where that is longest, among those that this server has checkpointed, and the first 10,000 that had checkpoints when it was first scraped.");
-    IDEMPOTENCY_HITS = counter("statehouse_idempotency_hits_total", &[], "Appends answered by an event that was already there.");
 
     SESSIONS = gauge("statehouse_sessions", &["state"], "Live sessions.");
     SESSION_REPLAYS = counter("statehouse_session_replays_total", &[], "Repeated requests that got their stored answer.");

@@ -1,7 +1,8 @@
 //! `/metrics`: the activity of the server and its store, as OpenMetrics text.
 //!
-//! - `list`: every metric. `requests`: counts each request, by its entry in the table of routes.
-//! - `store`: metrics of the store. `process`: metrics from the system. `watchers`: streams of changes.
+//! - `list`: every metric that is of no contract. `requests`: counts each request, by its entry in the table of routes.
+//! - `store`: metrics of the store as a whole; each contract has its own in the `metrics.rs` of its folder. `process`: metrics from
+//!   the system. `watchers`: streams of changes. `readings`: what they are taken from.
 //! - `labels`: limits the values of labels that users choose. `text`: the formats.
 //!
 //! Keeps: everything but the requests is read at scrape time; no thread gathers anything.
@@ -9,9 +10,10 @@
 mod labels;
 pub mod list;
 mod process;
+pub(crate) mod readings;
 pub mod requests;
 mod store;
-mod text;
+pub(crate) mod text;
 mod watchers;
 
 use std::sync::Arc;
@@ -22,19 +24,27 @@ use axum::response::{IntoResponse, Response};
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
+pub use crate::problem::ProblemCode;
 pub use labels::TYPE_VALUES_MAX;
-pub use requests::ProblemCode;
 pub(crate) use requests::{Counted, Operation};
 
 use crate::Server;
 use crate::api::call::Call;
 use crate::api::refusal::Refusal;
+use crate::api::{contract_metrics, write_contract_metrics};
 use crate::dates::wall_now;
 use labels::TypeLabels;
+use list::Metric;
+use readings::Readings;
 use requests::Requests;
 use text::Scrape;
 pub(crate) use watchers::Watcher;
 use watchers::Watchers;
+
+/// Every metric: those of no contract, then those of each contract.
+pub fn all() -> impl Iterator<Item = &'static Metric> {
+    list::LIST.iter().chain(contract_metrics())
+}
 
 /// The counters of one server.
 #[derive(Clone)]
@@ -88,20 +98,19 @@ fn gather(server: &Server) -> Scrape {
     let backups = server.house.backup_times();
     scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
     scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
-    checkpoints(server, &mut scrape);
     limits(server, &mut scrape);
-    store::write(&server.metrics, &server.house, &mut scrape);
+    let readings = Readings::take(server, &server.metrics.types);
+    store::write(&server.metrics, &readings, &mut scrape);
+    write_contract_metrics(&readings, &mut scrape);
+    type_labels(&server.metrics.types, &mut scrape);
     process::write(&mut scrape);
     scrape
 }
 
-fn checkpoints(server: &Server, scrape: &mut Scrape) {
-    for (result, count) in server.checkpoints.ended() {
-        scrape.whole(&list::CHECKPOINTS, &[result], count);
-    }
-    if let Some(oldest) = server.checkpoints.oldest(&server.house) {
-        scrape.real(&list::CHECKPOINT_AGE, &[], wall_now().duration_since(oldest).unwrap_or_default().as_secs_f64());
-    }
+/// The use of the limit of types that are shown by name, once all of them were shown.
+fn type_labels(types: &TypeLabels, scrape: &mut Scrape) {
+    scrape.whole(&list::LABEL_VALUES, &["type"], types.count() as u64);
+    scrape.whole(&list::LABEL_VALUES_LIMIT, &["type"], TYPE_VALUES_MAX as u64);
 }
 
 /// The use of the server's limits.

@@ -18,10 +18,7 @@ use super::Metrics;
 use super::list::{REQUEST_DURATION, REQUESTS};
 use super::text::Scrape;
 use crate::http::table;
-
-/// The code of a problem, attached to its answer for the metrics.
-#[derive(Clone, Copy, Debug)]
-pub struct ProblemCode(pub &'static str);
+use crate::problem::ProblemCode;
 
 /// The index for requests without a route, and for those refused before routing.
 const NONE: usize = 0;

@@ -18,6 +18,7 @@ use wire::routes::{SERVER_OPENAPI, SERVER_STATUS};
 use wire::schema::{Described, Schemas};
 
 use crate::Server;
+use crate::api::CONTRACTS_CALLED;
 use crate::api::call::Call;
 use crate::api::refusal::Refusal;
 use crate::api::scope::FORCE;
@@ -71,7 +72,10 @@ fn document() -> JsonValue {
         "info": {
             "title": "Statehouse",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Stores what your workers are doing: cells, records, runs, keyed state and sessions, in one commit.",
+            "description": format!(
+                "Stores what your workers are doing: {} and sessions, in one commit.",
+                CONTRACTS_CALLED.join(", ")
+            ),
         },
         "paths": paths,
         "components": { "schemas": schemas.into_json() },
@@ -82,8 +86,7 @@ fn document() -> JsonValue {
 fn head_of(described: &JsonValue, entry: &Entry) -> JsonValue {
     let mut head = described.clone();
     head["operationId"] = format!("{}.head", entry.route.name).into();
-    // The version of a key may have an epoch, which no ETag has here.
-    let shown = if matches!(entry.route.subject(), "maps" | "keyed") { "" } else { ", and its version" };
+    let shown = if entry.head_shows_version { ", and its version" } else { "" };
     head["summary"] = format!("{}: only whether it exists{shown}", entry.summary).into();
     for response in head["responses"].as_object_mut().into_iter().flat_map(|responses| responses.values_mut()) {
         if let Some(response) = response.as_object_mut() {

@@ -2,12 +2,11 @@
 //!
 //! Touches: nothing.
 
-use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::{DEAD_LETTERS_MAX, DEAD_LETTERS_OF_SPACE_MAX};
 use contract::shell::Suggested;
 use statehouse::Overview;
 
-use super::problems::{Severity, Trouble, number};
+use super::trouble::{Severity, Trouble, in_place, number};
 
 /// What they would have written is missing until somebody sends them again.
 pub(super) fn refused_messages(overview: &Overview) -> Option<Trouble> {
@@ -28,16 +27,11 @@ pub(super) fn refused_messages(overview: &Overview) -> Option<Trouble> {
 
 /// Lists the branch of one of them: without a flag, a list is of the first branch of the first space.
 fn ls_first(overview: &Overview) -> Suggested {
-    let mut command = Suggested::new(["statehouse", "letter", "ls"]);
-    if let Some((space, branch)) = &overview.dead_letters.first {
-        if space != DEFAULT_SPACE {
-            command = command.flag("--space", space);
-        }
-        if branch != MAIN_BRANCH {
-            command = command.flag("--branch", branch);
-        }
+    let command = Suggested::new(["statehouse", "letter", "ls"]);
+    match &overview.dead_letters.first {
+        Some((space, branch)) => in_place(command, space, branch),
+        None => command,
     }
-    command
 }
 
 /// No more can be kept: those of the shard, or of some spaces. What is refused from now on is lost.
@@ -74,6 +68,8 @@ const SPACES_NAMED_MAX: usize = 5;
 
 #[cfg(test)]
 mod tests {
+    use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
+
     use super::*;
 
     #[test]

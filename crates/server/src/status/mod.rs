@@ -1,6 +1,7 @@
 //! `/status`: the state of the server on one screen. JSON, or text for `Accept: text/plain`.
 //!
 //! - `problems`: current problems, each with the object, the number, the threshold and one safe command.
+//!   [`trouble`]: one of them.
 //! - `screen`: the same as text.
 //!
 //! Keeps: the fields that `docs/operations.md` lists; new fields are only added.
@@ -8,6 +9,7 @@
 mod letters;
 mod problems;
 mod screen;
+pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +28,7 @@ use crate::api::contract_status;
 use crate::api::refusal::Refusal;
 use crate::health::is_ready;
 use crate::http::encode::json_body;
-use problems::{Severity, Trouble};
+use trouble::{Severity, Trouble};
 
 /// Everything on the page.
 struct Now {

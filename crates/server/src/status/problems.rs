@@ -1,30 +1,20 @@
 //! Current problems: each names the object, the measured number, the threshold and one safe command.
 //!
-//! The alerts in `monitoring/alerts.yml` report the same over time, with the same thresholds where possible.
-//! `operators`: those of operators.
-
-mod operators;
+//! The alerts in `monitoring/alerts.yml` report the same over time, with the same thresholds where possible. Each contract finds
+//! those with its things, in the `status.rs` of its folder.
 
 use std::time::Duration;
 
 use contract::Error;
-use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::shell::Suggested;
-use serde_json::{Value as JsonValue, json};
-use statehouse::{
-    Counters, DamageEffect, DiskSpace, FoundDamage, OldestReady, Overview, Status, StoreWait, WaitingWork,
-};
+use statehouse::{Counters, DamageEffect, DiskSpace, FoundDamage, Status, StoreWait, WaitingWork};
 
+use super::trouble::{Severity, Trouble, long_time, number};
 use super::{Now, letters};
+use crate::api::contract_problems;
 
 /// A sync that takes longer counts as slow.
 pub(crate) const SYNC_SLOW: Duration = Duration::from_millis(100);
-
-/// A record that has been ready this long, while none of its type is claimed, gets a note; nothing is wrong yet.
-pub(crate) const UNCLAIMED: Duration = Duration::from_secs(10);
-
-/// A record that has been ready this long is a problem: nobody claims its type, or others are claimed instead.
-pub(crate) const READY_LONG: Duration = Duration::from_secs(300);
 
 /// Times of entries that are further ahead of the machine's clock are a problem. A clock that was set back by less is
 /// caught up with unnoticed.
@@ -35,65 +25,6 @@ pub(crate) const QUEUE_PERCENT: usize = 50;
 
 /// At most this many damaged parts are named.
 const DAMAGE_NAMED_MAX: usize = 20;
-
-/// At most this many queues are named.
-const QUEUES_NAMED_MAX: usize = 5;
-
-/// The severity of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
-    /// Something is broken, or will be.
-    Critical,
-    /// Something needs attention.
-    Warning,
-    /// Nothing is wrong, but somebody may want to know: the status stays `ok`.
-    Note,
-}
-
-impl Severity {
-    fn name(self) -> &'static str {
-        match self {
-            Severity::Critical => "critical",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        }
-    }
-}
-
-/// A problem or a note.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Trouble {
-    /// The kind of problem, for programs.
-    pub(crate) problem: &'static str,
-    pub(crate) severity: Severity,
-    /// The thing it concerns.
-    pub(crate) object: String,
-    /// The finding, in a sentence.
-    pub(crate) text: String,
-    /// The measured number.
-    pub(crate) number: f64,
-    /// Above or below this it is a problem.
-    pub(crate) threshold: f64,
-    /// The unit of both.
-    pub(crate) unit: &'static str,
-    /// A command that shows more and changes nothing.
-    pub(crate) command: Suggested,
-}
-
-impl Trouble {
-    pub(crate) fn json(&self) -> JsonValue {
-        json!({
-            "problem": self.problem,
-            "severity": self.severity.name(),
-            "object": self.object,
-            "text": self.text,
-            "number": self.number,
-            "threshold": self.threshold,
-            "unit": self.unit,
-            "command": self.command,
-        })
-    }
-}
 
 /// All problems, critical ones first, notes last.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
@@ -111,8 +42,7 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
     found.extend(letters::refused_messages(overview));
     found.extend(letters::full(overview));
-    found.extend(unclaimed(counters, overview));
-    found.extend(operators::silent(overview));
+    found.extend(contract_problems(counters, overview));
     found.sort_by_key(|trouble| trouble.severity);
     found
 }
@@ -179,16 +109,6 @@ fn clock_behind(counters: &Counters) -> Option<Trouble> {
         unit: "seconds",
         command: Suggested::new(["date", "-u"]),
     })
-}
-
-/// A duration in the largest unit that makes sense to a person.
-fn long_time(time: Duration) -> String {
-    const DAY: u64 = 24 * 60 * 60;
-    match time.as_secs() {
-        seconds if seconds < 2 * 60 * 60 => format!("{} minutes", seconds / 60),
-        seconds if seconds < 2 * DAY => format!("{} hours", seconds / 3_600),
-        seconds => format!("{} days", seconds / DAY),
-    }
 }
 
 fn differences(status: &Status) -> Option<Trouble> {
@@ -292,80 +212,4 @@ fn long_queue(counters: &Counters) -> Option<Trouble> {
         unit: "bytes",
         command: Suggested::new(["iostat", "-x", "1", "5"]),
     })
-}
-
-/// Queues with unclaimed records, the longest wait first.
-fn unclaimed(counters: &Counters, overview: &Overview) -> Vec<Trouble> {
-    let mut waiting: Vec<_> = overview.records.oldest_ready.iter().filter(|(_, age)| *age > UNCLAIMED).collect();
-    waiting.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
-    let troubles = waiting.into_iter().filter_map(|(oldest, age)| {
-        let claims = counters.claims.get(&oldest.record_type);
-        match claims {
-            Some(claims) if claims.last_ago <= UNCLAIMED => (*age > READY_LONG).then(|| waits_long(oldest, *age)),
-            _ => Some(nobody_claims(oldest, *age, claims.map(|claims| claims.last_ago))),
-        }
-    });
-    troubles.take(QUEUES_NAMED_MAX).collect()
-}
-
-fn nobody_claims(oldest: &OldestReady, age: Duration, last_ago: Option<Duration>) -> Trouble {
-    let OldestReady { queue, record, record_type, .. } = oldest;
-    let last = match last_ago {
-        Some(ago) => format!("the last {record_type} was claimed {} s ago", ago.as_secs()),
-        None => format!("no {record_type} has been claimed since the server started"),
-    };
-    let late = age > READY_LONG && last_ago.is_none_or(|ago| ago > READY_LONG);
-    let (severity, threshold) = match late {
-        true => (Severity::Warning, READY_LONG),
-        false => (Severity::Note, UNCLAIMED),
-    };
-    Trouble {
-        problem: "nobody_claims",
-        severity,
-        object: format!("queue {queue}"),
-        text: format!("{record} has been ready for {} s and nobody claims it; {last}", age.as_secs()),
-        number: age.as_secs_f64(),
-        threshold: threshold.as_secs_f64(),
-        unit: "s",
-        command: why(oldest),
-    }
-}
-
-fn waits_long(oldest: &OldestReady, age: Duration) -> Trouble {
-    let OldestReady { queue, record, .. } = oldest;
-    Trouble {
-        problem: "ready_long",
-        severity: Severity::Warning,
-        object: format!("queue {queue}"),
-        text: format!("{record} has been ready for {} s while others are claimed", age.as_secs()),
-        number: age.as_secs_f64(),
-        threshold: READY_LONG.as_secs_f64(),
-        unit: "s",
-        command: why(oldest),
-    }
-}
-
-/// A command with the flags that select a space and a branch.
-fn in_place(mut command: Suggested, space: &str, branch: &str) -> Suggested {
-    if space != DEFAULT_SPACE {
-        command = command.flag("--space", space);
-    }
-    if branch != MAIN_BRANCH {
-        command = command.flag("--branch", branch);
-    }
-    command
-}
-
-/// The `why` command for a record, with the flags that select its place.
-fn why(oldest: &OldestReady) -> Suggested {
-    let mut command = in_place(Suggested::new(["statehouse", "why", "job"]), &oldest.space, &oldest.branch);
-    if let Some(group) = &oldest.group {
-        command = command.flag("--group", group);
-    }
-    command.name(&oldest.record)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "it is shown")]
-pub(super) fn number(count: u64) -> f64 {
-    count as f64
 }

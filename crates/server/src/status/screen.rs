@@ -9,7 +9,7 @@ use contract::terminal::{COLUMNS, one_line, wrapped};
 use statehouse::MessageCounts;
 
 use super::Now;
-use super::problems::{Severity, Trouble};
+use super::trouble::{Severity, Trouble};
 use crate::api::contract_lines;
 
 /// The number of types of each contract shown.

@@ -2,6 +2,7 @@
 //!
 //! [`operations`]: cells in transactions. [`routes`]: how the calls are reached. [`status`]: cells on the status page.
 
+pub(super) mod metrics;
 pub(super) mod operations;
 pub(super) mod routes;
 pub(super) mod status;
@@ -17,6 +18,7 @@ use wire::query::NoQuery;
 use wire::values::{PageCursor, UserJson};
 use wire::written::{Deleted, Written};
 
+use super::refusal::{OwnRefusal, RefusalKind};
 use super::scope::Handles;
 use super::transactions::version_of;
 use super::{Answered, Call, Refusal, Reply, page_limit};
@@ -60,8 +62,13 @@ async fn read(server: Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead
             Ok(Reply::new(CellRead::Cell(cell(NameInGroup::new(call.name, None), found))).version(version))
         }
         AsOf::Absent => Err(Refusal::not_found("cell", call.name)),
-        AsOf::Unavailable { oldest } => Err(Refusal::HistoryGone { cell: call.name, oldest }),
+        AsOf::Unavailable { oldest } => Err(history_gone(&call.name, oldest)),
     }
+}
+
+fn history_gone(cell: &str, oldest: u64) -> Refusal {
+    let detail = format!("that version of cell {cell:?} is no longer kept; the oldest kept version is {oldest}");
+    OwnRefusal::new(RefusalKind::Gone, "SH-1033", detail).member("oldest", oldest).into()
 }
 
 async fn history(server: &Server, call: Call<ReadCell, NoBody>) -> Answered<CellRead> {

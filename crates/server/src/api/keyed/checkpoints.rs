@@ -23,13 +23,14 @@ use wire::operations::NoBody;
 use wire::query::NoQuery;
 use wire::values::PageCursor;
 
+use super::limits::RESTORE_CHECKED_BYTES_MAX;
 use super::operators::{Named, check_writer, named};
 use super::server_checkpoints::PartitionName;
 use super::{PAGE_ROWS, text_of};
 use crate::Server;
+use crate::api::refusal::{OwnRefusal, RefusalKind};
 use crate::api::scope::{FORCE, RequestScope};
 use crate::api::{Answered, Call, Refusal, Reply, page_limit};
-use crate::limits::RESTORE_CHECKED_BYTES_MAX;
 
 pub(super) async fn list(server: Server, call: Call<ListCheckpoints, NoBody>) -> Answered<CheckpointList> {
     let Call { scope, name, rest, query, .. } = call;
@@ -73,13 +74,18 @@ fn refused(error: CheckpointError, outcome: Outcome) -> Refusal {
     let retryable = error.retryable();
     match error {
         CheckpointError::Store(error) => error.into(),
-        other => Refusal::CheckpointPlace { detail: other.to_string(), retryable, outcome },
+        other => {
+            let refusal = OwnRefusal::new(RefusalKind::Unavailable, "SH-2025", other.to_string());
+            refusal.retryable(retryable).outcome(outcome).into()
+        }
     }
 }
 
 /// Of a restore that failed after the partition was taken over.
 fn taken_over(error: CheckpointError) -> Refusal {
-    Refusal::TakenOver(Box::new(not_ended(error)))
+    let says =
+        "; the partition was taken over for this: who owned it is refused, so acquire it, which holds what it held";
+    Refusal::Halfway { refusal: Box::new(not_ended(error)), says, member: "taken_over" }
 }
 
 /// What a thread tells its request: that it has begun, and how it has ended.

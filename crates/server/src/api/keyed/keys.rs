@@ -14,6 +14,7 @@ use wire::values::{PageCursor, UserJson};
 
 use super::{PAGE_ROWS, forms, must_be_there};
 use crate::Server;
+use crate::api::refusal::{OwnRefusal, RefusalKind};
 use crate::api::scope::RequestScope;
 use crate::api::{Answered, Call, Refusal, Reply, page_limit};
 
@@ -35,11 +36,8 @@ fn no_such_key(map: String, group: Option<String>, key: &[u8]) -> Refusal {
     let key = contract::keyed::shown_key(key);
     let in_group = group.as_ref().map_or(String::new(), |group| format!(" in group {group:?}"));
     let detail = format!("map {map:?}{in_group} has no key {key:?}; list its keys to see which are there");
-    Refusal::Missing {
-        code: "SH-1031",
-        detail,
-        members: vec![("map", Some(map)), ("group", group), ("key", Some(key))],
-    }
+    let refusal = OwnRefusal::new(RefusalKind::NotFound, "SH-1031", detail);
+    refusal.member("map", map).member("group", group).member("key", key).into()
 }
 
 pub(super) async fn scan(server: Server, call: Call<ScanKeys, NoBody>) -> Answered<KeyPage> {

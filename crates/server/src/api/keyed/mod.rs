@@ -3,12 +3,15 @@
 //! - [`keys`]: the calls on keys. [`operators`]: partitions and their owners. [`checkpoints`]: their checkpoints;
 //!   [`server_checkpoints`]: where they lie, and which are being taken; `look_back`: which were taken before the server was started.
 //!   [`operations`]: maps in transactions.
-//! - `forms`: maps and keys as answers. [`routes`]: how the calls are reached. [`status`]: maps on the status page.
+//! - `forms`: maps and keys as answers. [`routes`]: how the calls are reached. [`limits`]: limits of the server.
+//! - [`status`]: keyed state on the status page. [`metrics`]: its metrics.
 
 mod checkpoints;
 mod forms;
 mod keys;
+mod limits;
 mod look_back;
+pub(super) mod metrics;
 pub(super) mod operations;
 mod operators;
 pub(super) mod routes;
@@ -27,6 +30,7 @@ use wire::query::NoQuery;
 use wire::values::PageCursor;
 
 pub(crate) use self::server_checkpoints::ServerCheckpoints;
+use super::refusal::{OwnRefusal, RefusalKind};
 use super::scope::Handles;
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
@@ -74,7 +78,8 @@ fn no_such_map(map: String, group: Option<String>) -> Refusal {
     let in_group = group.as_ref().map_or(String::new(), |group| format!(" in group {group:?}"));
     let detail = format!("there is no map {map:?}{in_group}");
     let rejection = KeyedRejection::NoSuchMap { map: map.clone() };
-    Refusal::Missing { code: rejection.facts().code, detail, members: vec![("map", Some(map)), ("group", group)] }
+    let refusal = OwnRefusal::new(RefusalKind::NotFound, rejection.facts().code, detail);
+    refusal.member("map", map).member("group", group).into()
 }
 
 async fn create(server: Server, call: Call<NoQuery, CreateMap>) -> Answered<CreatedMap> {

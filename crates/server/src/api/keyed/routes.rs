@@ -1,4 +1,4 @@
-//! The entries of maps and operators in the table of routes.
+//! The entries of maps and operators in the table of routes. The version of a key may have an epoch, so that it is no ETag.
 
 use wire::keyed::checkpoints::{RestorePartition, TakeCheckpoint};
 use wire::keyed::operators::AcquirePartition;
@@ -29,7 +29,7 @@ fn maps() -> Vec<Entry> {
         entry(MAPS_COMMIT, "Updates keys and advances inputs, once for each number", super::commit).write(),
         entry(MAPS_SEAL, "Raises the seal: the source has finished up to a version", super::seal).write(),
         entry(MAPS_SCAN, "Reads keys in the order of their bytes, from one view", keys::scan),
-        entry(MAPS_KEY, "Reads a key", keys::read).head(),
+        entry(MAPS_KEY, "Reads a key", keys::read).head_without_version(),
         entry(MAPS_PUT_KEY, "Puts a value, only if its version is newer; the body is the value", keys::put).write(),
         entry(MAPS_DELETE_KEY, "Deletes a key, only if the version is newer", keys::delete).write(),
         entry(MAPS_POSITIONS, "Reads how far the inputs of a map were read", super::positions),
@@ -71,7 +71,7 @@ fn of_operators() -> Vec<Entry> {
         .write()
         .prefer_wait(),
         entry(KEYED_SCAN, "Reads keys of a partition in the order of their bytes", operators::scan),
-        entry(KEYED_KEY, "Reads a key of a partition", operators::key).head(),
+        entry(KEYED_KEY, "Reads a key of a partition", operators::key).head_without_version(),
         entry(KEYED_POSITIONS, "Reads how far the inputs of a partition were read", operators::positions),
     ]
 }

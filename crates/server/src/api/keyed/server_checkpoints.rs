@@ -8,17 +8,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use contract::{Error, Failure, FailureKind, Rejection};
 use statehouse::keyed::{CheckpointError, CheckpointInfo, Checkpoints};
 use statehouse::{Space, Statehouse};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::limits::CHECKPOINTS_RUNNING_MAX;
 use super::look_back::look_back;
-use crate::api::refusal::Refusal;
+use crate::Server;
+use crate::api::refusal::{OwnRefusal, Refusal, RefusalKind};
 use crate::dates::wall_now;
-use crate::limits::CHECKPOINTS_RUNNING_MAX;
 
 /// The number of partitions whose last checkpoint is known; further ones are not in the metric of the oldest.
 const LAST_MAX: usize = 100_000;
@@ -80,24 +81,33 @@ impl Default for ServerCheckpoints {
     }
 }
 
+impl Server {
+    /// The server, which takes and restores checkpoints of partitions there.
+    pub fn keeping_checkpoints(mut self, place: Checkpoints) -> Self {
+        self.checkpoints = ServerCheckpoints { place: Some(place), ..ServerCheckpoints::default() };
+        self
+    }
+
+    /// The server, which answers requests for checkpoints and restores when those have ended, however long that takes: for a process
+    /// that ends with its request.
+    pub fn ending_checkpoints(mut self) -> Self {
+        self.checkpoints.ends_before_answers = true;
+        self
+    }
+
+    /// Ends when a request has waited so long for a checkpoint or a restore.
+    pub(super) async fn waited_for_checkpoint(&self, wait: Duration) {
+        match self.checkpoints.ends_before_answers {
+            true => std::future::pending().await,
+            false => self.waited(wait).await,
+        }
+    }
+}
+
 impl ServerCheckpoints {
-    /// Checkpoints in a place.
-    pub(crate) fn at(place: Checkpoints) -> Self {
-        Self { place: Some(place), ..Self::default() }
-    }
-
-    /// Lets requests wait for the end of what they began.
-    pub(crate) fn end_before_answers(&mut self) {
-        self.ends_before_answers = true;
-    }
-
-    pub(crate) fn are_ended_before_answers(&self) -> bool {
-        self.ends_before_answers
-    }
-
     /// Where they lie.
     pub(crate) fn place(&self) -> Result<&Checkpoints, Refusal> {
-        self.place.as_ref().ok_or(Refusal::NoCheckpoints)
+        self.place.as_ref().ok_or_else(no_place)
     }
 
     /// Begins a checkpoint or a restore; it counts until what is returned is dropped.
@@ -215,6 +225,13 @@ impl Drop for Taking {
 /// What is changed under the lock is changed in one step, so it is right even after a panic.
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The server was started without a place.
+fn no_place() -> Refusal {
+    let detail = "the server has no place for checkpoints; start it with the setting checkpoints: an absolute path, \
+                  or s3://bucket/prefix";
+    OwnRefusal::new(RefusalKind::NotOffered, "SH-2024", detail).into()
 }
 
 fn busy(message: String) -> Refusal {

@@ -7,6 +7,7 @@
 mod attempts;
 mod claims;
 mod forms;
+pub(super) mod metrics;
 pub(super) mod operations;
 mod owners;
 pub(super) mod routes;

@@ -2,6 +2,7 @@
 //!
 //! [`operations`]: runs in transactions. [`routes`]: how the calls are reached. [`status`]: runs on the status page.
 
+pub(super) mod metrics;
 pub(super) mod operations;
 pub(super) mod routes;
 pub(super) mod status;
