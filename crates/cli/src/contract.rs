@@ -2,9 +2,12 @@
 
 use serde_json::Value as JsonValue;
 use statehouse::Statehouse;
+use wire::routes::Route;
 
 use crate::checks::Checked;
+use crate::config::Effective;
 use crate::connection::Connection;
+use crate::equipment::{Equipment, OpenEquipment, OpenError, ServerFlags};
 use crate::exit::Failure;
 use crate::next::Next;
 use crate::table::Column;
@@ -15,6 +18,19 @@ pub(crate) trait Contract {
 
     /// How many of its things an export has.
     const EXPORTED: &'static [Column];
+
+    /// Its flags of `dev` and `serve`.
+    type ServerFlags: ServerFlags;
+
+    /// Opens what its settings of a server name; may block.
+    fn open_for_server(_: &Effective) -> Result<Option<Equipment>, OpenError> {
+        Ok(None)
+    }
+
+    /// What requests of a route need beside a directory that a command has opened.
+    fn needed_for(_: Route) -> Option<OpenEquipment> {
+        None
+    }
 
     /// Examines the things of a directory that nobody else has open, for `doctor`.
     fn examine(_: &Statehouse) -> Option<Checked> {

@@ -18,6 +18,7 @@ mod contexts;
 mod contract;
 mod ctx;
 mod doctor;
+mod equipment;
 mod exit;
 mod expect_flag;
 mod explain;

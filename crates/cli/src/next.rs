@@ -28,8 +28,6 @@ const NEXT: &[(&str, Next)] = &[
     ("SH-2020", Next::Say("talk to the process that has it open (--url), or stop it first")),
     ("SH-2022", Next::Say("the server is starting; try again in a moment")),
     ("SH-2023", Next::Command("see what is damaged", &["status"])),
-    ("SH-2024", Next::Say("start the server with the setting checkpoints: --checkpoints, or STATEHOUSE_CHECKPOINTS")),
-    ("SH-2025", Next::Say("check the folder or the bucket, then try again")),
     (
         "SH-4003",
         Next::Say("own it first (statehouse group own, or rec claim) and show that, or repair it with --force"),

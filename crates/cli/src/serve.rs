@@ -10,13 +10,14 @@ use std::time::Instant;
 use clap::Args;
 use server::gate::Hosts;
 use server::memory::Budget;
-use server::{Checkpoints, Server, descriptors};
+use server::{Server, descriptors};
 use statehouse::{DiskReserve, Opening, Options, Statehouse, terminal};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::routes::{CELLS_WRITE, RECORDS_PUT};
 
 use crate::config::{Effective, Flag};
+use crate::equipment::{ContractFlags, Equipment, open_for_server};
 use crate::exit::Failure;
 use crate::{Failed, log};
 
@@ -62,9 +63,8 @@ pub(crate) struct Settings {
     /// Address to listen on; only this machine can connect [setting server.listen].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Where checkpoints lie: an absolute path, or s3://bucket/prefix [setting checkpoints].
-    #[arg(long, value_name = "PLACE")]
-    checkpoints: Option<String>,
+    #[command(flatten)]
+    of_contracts: ContractFlags,
     /// Memory of the whole process, such as 512MiB [setting memory].
     #[arg(long, value_name = "BYTES")]
     memory: Option<String>,
@@ -77,10 +77,9 @@ impl Settings {
     /// The settings in effect, with one command's additional flags.
     fn gather(&self, more: impl IntoIterator<Item = Flag>) -> Result<Effective, Failure> {
         let listen = self.listen.map(|address| ("--listen", "server.listen", address.to_string()));
-        let checkpoints = self.checkpoints.clone().map(|place| ("--checkpoints", "checkpoints", place));
         let memory = self.memory.clone().map(|memory| ("--memory", "memory", memory));
         let log = self.log.clone().map(|log| ("--log", "log", log));
-        let flags = [listen, checkpoints, memory, log].into_iter().flatten().chain(more);
+        let flags = [listen, memory, log].into_iter().flatten().chain(self.of_contracts.given()).chain(more);
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
         let gathered = Effective::gather(self.config.as_deref(), environment, flags);
@@ -144,7 +143,7 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
         let options = split.options().disk_reserve(DiskReserve { percent, bytes });
         let options = options.scrub_bytes_per_second(effective.scrub_bytes_per_second());
         let hosts = effective.hosts();
-        let checkpoints = open_checkpoints(effective.checkpoints()).await?;
+        let equipment = open_equipment(effective.clone()).await?;
         let house = open(data, options, &listener, &hosts).await?;
         tracing::info!(took = ?began.elapsed(), "started");
         // Before announcing that it serves: whoever reads that may stop it at once.
@@ -158,10 +157,8 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
             }
             say(address);
         }
-        let mut server = Server::new(house).limited(limits).with_budget(split.budget).answering_to(hosts);
-        if let Some(place) = checkpoints {
-            server = server.keeping_checkpoints(place);
-        }
+        let server = Server::new(house).limited(limits).with_budget(split.budget).answering_to(hosts);
+        let server = equipment.into_iter().fold(server, |server, equip| equip(server));
         server::serve_all(listener, server, stop).await?;
         Ok::<(), Failed>(())
     })?;
@@ -170,12 +167,10 @@ fn serve(data: &Path, effective: &Effective, say: impl Fn(SocketAddr)) -> Result
     Ok(())
 }
 
-/// Opens the place of the checkpoints, if there is one, before anything is made in the data directory.
-async fn open_checkpoints(place: Option<&str>) -> Result<Option<Checkpoints>, Failed> {
-    let Some(place) = place.map(str::to_owned) else { return Ok(None) };
-    let opened = tokio::task::spawn_blocking(move || Checkpoints::open(&place)).await??;
-    tracing::info!(place = opened.target(), "checkpoints");
-    Ok(Some(opened))
+/// Opens what the contracts' settings name.
+async fn open_equipment(effective: Effective) -> Result<Vec<Equipment>, Failed> {
+    let opened = tokio::task::spawn_blocking(move || open_for_server(&effective)).await?;
+    opened.map_err(|error| -> Failed { error })
 }
 
 /// Opens the directory. Clients that connect meanwhile are told the progress.

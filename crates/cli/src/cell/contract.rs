@@ -2,6 +2,7 @@
 
 use super::Cell;
 use crate::contract::Contract;
+use crate::equipment::NoFlags;
 use crate::next::Next;
 use crate::table::{Column, plain};
 
@@ -10,4 +11,6 @@ impl Contract for Cell {
         &[("SH-1003", Next::CommandWith("read the cell again, then decide again", &["cell", "get"], "cell"))];
 
     const EXPORTED: &'static [Column] = &[plain("CELLS", "counts.cell")];
+
+    type ServerFlags = NoFlags;
 }

@@ -115,15 +115,14 @@ impl Effective {
         self.rows().find(|(name, ..)| *name == key).map_or("", |(_, value, _)| value)
     }
 
-    /// The data directory, if one is set.
-    pub(crate) fn data(&self) -> Option<PathBuf> {
-        let text = self.text("data");
-        (!text.is_empty()).then(|| PathBuf::from(text))
+    /// The text of a setting, if there is one.
+    pub(crate) fn if_set(&self, key: &str) -> Option<&str> {
+        Some(self.text(key)).filter(|text| !text.is_empty())
     }
 
-    /// Where checkpoints lie, if that is set.
-    pub(crate) fn checkpoints(&self) -> Option<&str> {
-        Some(self.text("checkpoints")).filter(|text| !text.is_empty())
+    /// The data directory, if one is set.
+    pub(crate) fn data(&self) -> Option<PathBuf> {
+        self.if_set("data").map(PathBuf::from)
     }
 
     /// Memory of the whole process in bytes, if set.

@@ -1,6 +1,6 @@
 //! A directory opened by this process, as a transport: requests go to the routes without a socket.
 //!
-//! The place of checkpoints is `STATEHOUSE_CHECKPOINTS`, as for a server; only what is about checkpoints opens it.
+//! Keeps: what a contract has beside the directory is opened for the first request that needs it.
 
 use axum::Router;
 use axum::body::Body;
@@ -8,27 +8,26 @@ use client::transport::{Answering, BrokenBody, Transport, Unanswered};
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::Bytes;
-use server::{Checkpoints, Server};
+use server::Server;
 use statehouse::Statehouse;
 use tokio::sync::OnceCell;
 use tower::ServiceExt;
-use wire::routes::{ALL, Found, KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_RESTORE, find};
+use wire::routes::{ALL, Found, find};
 
-/// The variable with the place of the checkpoints.
-const CHECKPOINTS: &str = "STATEHOUSE_CHECKPOINTS";
+use crate::equipment::{NEEDED, OpenEquipment};
 
 /// The routes over an open directory.
 pub(super) struct OpenedDirectory {
     house: Statehouse,
     router: Router,
-    /// The same with the place of the checkpoints, once it was needed.
-    with_checkpoints: OnceCell<Router>,
+    /// The same with what each contract has beside the directory, once it was needed.
+    equipped: Vec<OnceCell<Router>>,
 }
 
 impl OpenedDirectory {
     pub(super) fn new(house: Statehouse) -> Self {
         let router = server::router(Server::new(house.clone()));
-        Self { house, router, with_checkpoints: OnceCell::new() }
+        Self { house, router, equipped: NEEDED.iter().map(|_| OnceCell::new()).collect() }
     }
 
     /// The routes for a request.
@@ -37,21 +36,19 @@ impl OpenedDirectory {
             Found::Route(place, _) => ALL[place],
             _ => return Ok(&self.router),
         };
-        let target = std::env::var(CHECKPOINTS).ok().filter(|target| !target.is_empty());
-        match target.filter(|_| [KEYED_CHECKPOINT, KEYED_CHECKPOINTS, KEYED_RESTORE].contains(&route)) {
-            None => Ok(&self.router),
-            Some(target) => self.with_checkpoints.get_or_try_init(|| self.open_checkpoints(target)).await,
+        for (needed_for, equipped) in NEEDED.iter().zip(&self.equipped) {
+            if let Some(open) = needed_for(route) {
+                return equipped.get_or_try_init(|| self.equip(open)).await;
+            }
         }
+        Ok(&self.router)
     }
 
-    async fn open_checkpoints(&self, target: String) -> Result<Router, Unanswered> {
-        let unanswered =
-            |cause: String| Unanswered { cause: format!("{CHECKPOINTS}: {cause}"), may_have_arrived: false };
-        let opened = tokio::task::spawn_blocking(move || Checkpoints::open(&target)).await;
-        let opened = opened.map_err(|error| unanswered(error.to_string()))?;
-        let place = opened.map_err(|error| unanswered(error.to_string()))?;
-        // The process ends with its command, and what was begun would end with it.
-        Ok(server::router(Server::new(self.house.clone()).keeping_checkpoints(place).ending_checkpoints()))
+    async fn equip(&self, open: OpenEquipment) -> Result<Router, Unanswered> {
+        let unanswered = |cause: String| Unanswered { cause, may_have_arrived: false };
+        let opened = tokio::task::spawn_blocking(open).await.map_err(|error| unanswered(error.to_string()))?;
+        let equip = opened.map_err(|error| unanswered(error.to_string()))?;
+        Ok(server::router(equip(Server::new(self.house.clone()))))
     }
 }
 

@@ -1,10 +1,14 @@
 //! Maps in commands across the contracts.
 
 use statehouse::Statehouse;
+use wire::routes::Route;
 
-use super::{Keyed, count};
+use super::checkpoint_place::CheckpointFlags;
+use super::{Keyed, checkpoint_place, count};
 use crate::checks::Checked;
+use crate::config::Effective;
 use crate::contract::Contract;
+use crate::equipment::{Equipment, OpenEquipment, OpenError};
 use crate::next::Next;
 use crate::table::{Column, plain};
 
@@ -14,6 +18,11 @@ const SEE_NUMBER: Next = Next::CommandWith("see the number of its last commit", 
 
 impl Contract for Keyed {
     const NEXT: &'static [(&'static str, Next)] = &[
+        (
+            "SH-2024",
+            Next::Say("start the server with the setting checkpoints: --checkpoints, or STATEHOUSE_CHECKPOINTS"),
+        ),
+        ("SH-2025", Next::Say("check the folder or the bucket, then try again")),
         ("SH-8001", Next::Command("list the maps, with their groups", &["keyed", "ls"])),
         ("SH-8002", Next::CommandWith("use another key; see which are there", &["keyed", "scan"], "map")),
         ("SH-8003", Next::CommandWith("split the count over several keys; see them", &["keyed", "scan"], "map")),
@@ -43,6 +52,16 @@ impl Contract for Keyed {
     ];
 
     const EXPORTED: &'static [Column] = &[plain("MAPS", "counts.map"), plain("MAP KEYS", "counts.map_key")];
+
+    type ServerFlags = CheckpointFlags;
+
+    fn open_for_server(settings: &Effective) -> Result<Option<Equipment>, OpenError> {
+        checkpoint_place::open_for_server(settings)
+    }
+
+    fn needed_for(route: Route) -> Option<OpenEquipment> {
+        checkpoint_place::needed_for(route)
+    }
 
     fn examine(house: &Statehouse) -> Option<Checked> {
         Some(count::check(house))

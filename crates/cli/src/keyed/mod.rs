@@ -1,11 +1,12 @@
 //! `keyed`: maps from keys to values whose updates count once, and operators, which own them in partitions.
 //!
 //! - `write`: the verbs that write a key. `operator`: the verbs of operators and their partitions. `checkpoints`: those of
-//!   checkpoints.
+//!   checkpoints, and `checkpoint_place` where these lie.
 //! - `why`: who owns the partitions of an operator. `count` checks the maps of a directory, `bench` is a load, `contract` is for
 //!   commands across the contracts.
 
 mod bench;
+mod checkpoint_place;
 mod checkpoints;
 mod contract;
 mod count;

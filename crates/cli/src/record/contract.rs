@@ -3,6 +3,7 @@
 use super::{Rec, held};
 use crate::connection::Connection;
 use crate::contract::{Contract, Held};
+use crate::equipment::NoFlags;
 use crate::exit::Failure;
 use crate::next::Next;
 use crate::table::{Column, plain};
@@ -20,6 +21,8 @@ impl Contract for Rec {
     ];
 
     const EXPORTED: &'static [Column] = &[plain("RECORDS", "counts.record")];
+
+    type ServerFlags = NoFlags;
 
     async fn held_by(connection: &Connection, session: &str, ends: bool) -> Result<Option<Held>, Failure> {
         held::held_by(connection, session, ends).await.map(Some)
