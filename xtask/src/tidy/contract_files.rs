@@ -2,7 +2,7 @@
 //! change.
 //!
 //! Touches: the Rust files of the crates, as text, with their comments. Keeps: the last contract takes no more files than it does
-//! now, which are more than the goal. Never: examines tests.
+//! now. Never: examines tests.
 
 use std::path::Path;
 
@@ -13,8 +13,11 @@ use crate::repository::Tree;
 /// The contract that was added last may take so many files.
 pub(crate) const FILES_GOAL: usize = 15;
 
-/// It takes so many, and no more. What it lacks is a place for metrics, for refusals and for settings in its folders.
-const FILES_MAX: usize = 28;
+/// It takes so many, and no more: the lists of the contracts, the keys of its rows, its routes, the pages of its codes, what a server
+/// keeps for it, and the row of its setting.
+const FILES_MAX: usize = 13;
+
+const _: () = assert!(FILES_MAX <= FILES_GOAL, "the goal is reached, and stays so");
 
 /// The contract that was added last.
 const LAST: &str = "keyed";
