@@ -19,6 +19,9 @@ pub const OWNER: &str = "owner";
 /// The record in a group whose live attempt owns it. Nobody can give a record this name.
 pub const OWNER_RECORD: &str = "_statehouse.owner";
 
+/// How refusals name the group itself, where they are about its owner.
+pub const THE_GROUP: &str = "the group";
+
 /// The attempt that owns a group, in one history of the store: after a restore the same number is another attempt.
 ///
 /// Its text is visible ASCII, so that it fits into a header: what else is in a name is escaped as in a URL. It has the space, the

@@ -6,7 +6,7 @@ mod limits;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use contract::facts::Class;
-use contract::guards::OWNER_RECORD;
+use contract::guards::{OWNER_RECORD, THE_GROUP};
 use contract::limits::JSON_DEPTH_MAX;
 use contract::{Error, FailureKind, Outcome};
 use serde::Serialize;
@@ -98,7 +98,7 @@ impl Problem {
         let Some(group) = group.filter(|_| self.more.iter().any(about_owner)) else { return self };
         self.more.retain(|member| !about_owner(member));
         self.add("group", group);
-        self.detail = self.detail.replacen(&format!("record {OWNER_RECORD:?}"), &format!("group {group:?}"), 1);
+        self.detail = self.detail.replacen(THE_GROUP, &format!("group {group:?}"), 1);
         self
     }
 

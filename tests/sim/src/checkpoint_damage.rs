@@ -2,9 +2,9 @@
 //!
 //! `sim keyed-checkpoint-damage --times N [--seed S]`. A full checkpoint and two incremental ones; one that was compacted; and one
 //! that two partitions have taken together. One of the objects that the last checkpoint needs is cut, flipped, lengthened,
-//! replaced by another or removed, and restored, again and again. Where the restore is refused before it takes the partition
-//! over, its owner must be able to commit; otherwise the owner must be refused as one that was replaced. At the end each
-//! checkpoint restores, undamaged, what the partition was when it was taken.
+//! replaced by another or removed, and restored, again and again: by somebody else, which must not cost the owner the partition,
+//! and by the owner, who meets the damage in the middle. Either way the partition must be as it was, and its owner able to commit.
+//! At the end each checkpoint restores, undamaged, what the partition was when it was taken.
 
 mod series;
 mod state;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use statehouse::Statehouse;
-use statehouse::keyed::{Merge, OwnedPartition};
+use statehouse::keyed::{CheckpointError, Merge, OwnedPartition};
 use statehouse::records::ClaimOptions;
 use testkit::arguments::Arguments;
 use testkit::random::Random;
@@ -24,19 +24,20 @@ use crate::directories::fast_directory;
 use series::{Kind, Series};
 use state::State;
 
-/// With fewer trials, chance may spare what is read before the partition is taken over, or after.
-const BOTH_HAPPEN_IN: u64 = 50;
+/// With fewer trials, no owner may meet damage in the middle.
+const ALL_HAPPEN_IN: u64 = 50;
 
-/// Longer than all trials: an owner is replaced by a restore, or not at all.
+/// Longer than all trials: a lease that ends would look like a restore that has replaced the owner.
 const LEASE: Duration = Duration::from_secs(60 * 60);
 
 /// How far the trials came.
 #[derive(Debug, Default)]
 struct Trials {
     refused: u64,
-    /// Those before the partition was taken over, and after.
-    owner_went_on: u64,
-    owner_was_fenced: u64,
+    /// Those of others, before they took the partition over.
+    of_others: u64,
+    /// Those of the owner, after its restore had begun.
+    in_middle: u64,
     restored: u64,
 }
 
@@ -49,13 +50,13 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
         println!("keyed-checkpoint-damage: FAILED after {} refused: {what}", trials.refused);
         println!("replay: cargo run --profile stress -p sim -- keyed-checkpoint-damage --seed {seed} --times {times}");
     }
-    let Trials { refused, owner_went_on, owner_was_fenced, restored } = trials;
+    let Trials { refused, of_others, in_middle, restored } = trials;
     let verdict = if outcome.is_ok() { "" } else { "-failed" };
     let figure = format!(
-        "{refused}-of-{times}-refused-{owner_went_on}-before-take-over-{owner_was_fenced}-after-{restored}-restored{verdict}"
+        "{refused}-of-{times}-refused-{of_others}-of-others-{in_middle}-in-the-middle-{restored}-restored{verdict}"
     );
-    let both = (owner_went_on > 0 && owner_was_fenced > 0) || times < BOTH_HAPPEN_IN;
-    let ok = outcome.is_ok() && refused == times && restored == Kind::ALL.len() as u64 && both;
+    let all_happened = (of_others > 0 && in_middle > 0) || times < ALL_HAPPEN_IN;
+    let ok = outcome.is_ok() && refused == times && restored == Kind::ALL.len() as u64 && all_happened;
     let goal =
         format!("{times} torn or flipped ones, all refused by name, the partition as it was; undamaged, each restores");
     let mut report = Report::new("keyed");
@@ -97,32 +98,31 @@ impl Series {
         }
         .map_err(text)?;
         let what = format!("{} of {} bytes, {how}", file.display(), whole.len());
-        match self.partition.restore(&self.checkpoints, &self.choice, &ClaimOptions::worker("w")) {
-            Ok(_) => return Err(format!("{what}, was restored")),
+        let mut has_begun = false;
+        let is_owner = random.one_in(2);
+        match self.restore(is_owner, || has_begun = true) {
+            Ok(()) => return Err(format!("{what}, was restored")),
             Err(error) if error.code() != Some("SH-8015") => return Err(format!("{what}, was refused with {error}")),
             Err(_) => trials.refused += 1,
         }
+        trials.of_others += u64::from(!is_owner);
+        trials.in_middle += u64::from(has_begun);
         if State::of(&self.partition)? != before {
             return Err(format!("{what}, has changed the partition"));
         }
         fs::write(&file, whole).map_err(text)?;
-        // A restore that reads on needs the partition, so it takes it over before it meets the damage.
-        let is_lost = self.owned.owned_group().is_lost().map_err(text)?;
-        match self.commit_once() {
-            Ok(()) if !is_lost => trials.owner_went_on += 1,
-            Err(error) if is_lost && error.code() == "SH-4002" => {
-                trials.owner_was_fenced += 1;
-                self.owned = own(&self.partition)?;
-                self.commit_once().map_err(text)?;
-            }
-            committed => return Err(format!("{what}: its owner (lost: {is_lost}) commits: {committed:?}")),
-        }
+        let committed = self.owned.commit().merge(b"live", Merge::Add, 1).run();
+        committed.map_err(|error| format!("{what}: the owner cannot commit after that: {error}"))?;
         Ok(())
     }
 
-    /// Commits as the owner that it has.
-    fn commit_once(&mut self) -> Result<(), statehouse::Error> {
-        self.owned.commit().merge(b"live", Merge::Add, 1).run().map(drop)
+    /// Restores what was damaged; as another, all is read and checked before the partition is taken over.
+    fn restore(&mut self, is_owner: bool, begun: impl FnOnce()) -> Result<(), CheckpointError> {
+        if !is_owner {
+            return self.partition.restore(&self.checkpoints, &self.choice, &ClaimOptions::worker("w")).map(drop);
+        }
+        let found = self.partition.find_checkpoint(&self.checkpoints, &self.choice)?;
+        self.owned.restore_telling(found, begun)
     }
 
     /// What the last checkpoint has comes back.

@@ -2,6 +2,7 @@
 
 use super::types::GONE;
 use crate::facts::{Class, Facts, Members, members};
+use crate::guards::{OWNER_RECORD, THE_GROUP};
 use crate::reason::{RefusalReason, WantedKind};
 use crate::rejection::{held_until, state};
 use crate::value::Value;
@@ -23,7 +24,7 @@ pub enum RecordRejection {
         name: String,
     },
     /// The state of a record does not allow this.
-    #[error("record {record:?} is {state}: {reason} [SH-1015]")]
+    #[error("{} is {state}: {reason} [SH-1015]", shown(.record))]
     WrongState {
         /// The record.
         record: String,
@@ -61,7 +62,7 @@ pub enum RecordRejection {
         current: Option<Value>,
     },
     /// Another attempt holds the record. It can be claimed when that is over.
-    #[error("record {record:?} cannot be claimed yet: attempt {attempt} is {} [SH-1021]", held_until(.holder, *.until_ms))]
+    #[error("{} cannot be claimed yet: attempt {attempt} is {} [SH-1021]", shown(.record), held_until(.holder, *.until_ms))]
     Held {
         /// The record.
         record: String,
@@ -137,8 +138,13 @@ fn fenced(record: &str, given: u64, attempt: u64, state: &str) -> String {
         GONE => format!(
             "attempt {given} holds nothing: there is no record {record:?} here; it was deleted, or is in a group"
         ),
-        _ => format!("attempt {given} of record {record:?} is over: it is {state} at attempt {attempt}"),
+        _ => format!("attempt {given} of {} is over: it is {state} at attempt {attempt}", shown(record)),
     }
+}
+
+/// A record, for people; the one that owns a group means the group to them.
+fn shown(record: &str) -> String {
+    if record == OWNER_RECORD { THE_GROUP.to_owned() } else { format!("record {record:?}") }
 }
 
 fn held_by(holder: &Option<String>) -> String {

@@ -132,7 +132,7 @@ fn whoever_lost_the_group_is_told_so_and_its_successor_gets_the_answer() {
          advance 20s; tick; in g force: claim _statehouse.owner w2 10s; in g owned #1: number m 1 k+1; \
          in g owned #2: number m 1 k+1; in g: number m 1 k+1; key g/m k",
         "g/_statehouse.owner #1; m ok; m ok; g/_statehouse.owner #2; \
-         attempt 1 of record \"_statehouse.owner\" is over: it is owned at attempt 2 [SH-4002]; m ok; \
+         attempt 1 of the group is over: it is owned at attempt 2 [SH-4002]; m ok; \
          group \"g\" is guarded: a write must carry the fence of the attempt that holds it, which is held until \
          1970-01-01T00:00:50Z; claim it first, or force the write [SH-4003]; 1 merged",
     );

@@ -55,7 +55,7 @@ fn the_letters_of_a_guarded_group_are_its_owners() {
     };
     let nobody = unfenced("and nobody holds it");
     let somebody = unfenced("which is held by \"w\" until 1970-01-01T00:00:30Z");
-    let over = "attempt 9 of record \"_statehouse.owner\" is over: it is owned at attempt 1, held by \"w\" [SH-4002]";
+    let over = "attempt 9 of the group is over: it is owned at attempt 1, held by \"w\" [SH-4002]";
     check(
         "guard h open in; in g: send in h then set c 1, send in h then set c 2, send in h if record x exists then set in 1; tick; \
          dead; retry letter h 1; drop letter h 1; in h: own by w; retry letter h 1; retry letter h 1 owned #1; get h/c; \

@@ -112,12 +112,12 @@ fn an_owner_is_claimed_by_name_and_a_refusal_says_who_has_it_until_when() {
         "in g: own by a for 10s; in g: own by b; advance 4s; in g: keep-owning #1 for 20s; in g: own by b; in g: disown #1; \
          in g: own by b for 1s; in g: disown #1; in g: keep-owning #1; read g/_statehouse.owner",
         "g/_statehouse.owner #1; \
-         record \"_statehouse.owner\" cannot be claimed yet: attempt 1 is held by \"a\" until 1970-01-01T00:00:10Z [SH-1021]; \
+         the group cannot be claimed yet: attempt 1 is held by \"a\" until 1970-01-01T00:00:10Z [SH-1021]; \
          _statehouse.owner v2; \
-         record \"_statehouse.owner\" cannot be claimed yet: attempt 1 is held by \"a\" until 1970-01-01T00:00:24Z [SH-1021]; \
+         the group cannot be claimed yet: attempt 1 is held by \"a\" until 1970-01-01T00:00:24Z [SH-1021]; \
          _statehouse.owner v3; g/_statehouse.owner #2; \
-         attempt 1 of record \"_statehouse.owner\" is over: it is owned at attempt 2, held by \"b\" [SH-4002]; \
-         attempt 1 of record \"_statehouse.owner\" is over: it is owned at attempt 2, held by \"b\" [SH-4002]; \
+         attempt 1 of the group is over: it is owned at attempt 2, held by \"b\" [SH-4002]; \
+         attempt 1 of the group is over: it is owned at attempt 2, held by \"b\" [SH-4002]; \
          owner owned v4 #2 by b for 1s",
     );
 }
@@ -127,9 +127,9 @@ fn an_owner_that_is_silent_loses_its_group_as_often_as_that_happens() {
     check(
         "guard g; repeat 9 in g: own by w for 1s; tick; advance 2s; tick; read g/_statehouse.owner; in g: own by v for 1s; \
          in g owned #2: set a 1; advance 2s; tick; in g owned #2: set a 2; get g/a",
-        "record \"_statehouse.owner\" cannot be claimed yet: attempt 1 is held by \"w\" until 1970-01-01T00:00:01Z [SH-1021]; \
+        "the group cannot be claimed yet: attempt 1 is held by \"w\" until 1970-01-01T00:00:01Z [SH-1021]; \
          owner free v2 #1 1 failed; g/_statehouse.owner #2; a v1; \
-         attempt 2 of record \"_statehouse.owner\" is over: it is free at attempt 2 [SH-4002]; 1 v1",
+         attempt 2 of the group is over: it is free at attempt 2 [SH-4002]; 1 v1",
     );
 }
 
@@ -139,7 +139,7 @@ fn a_forced_claim_takes_a_group_over_and_no_job() {
         "declare job for jobs.; in g: own by a for 10s; in g force: own by b for 10s; in g owned #1: set a 1; in g owned #2: set a 2; \
          put jobs.1; claim jobs.1 by a for 10s; in jobs.1 force: claim jobs.1 by b",
         "#2; g/_statehouse.owner #1; g/_statehouse.owner #2; \
-         attempt 1 of record \"_statehouse.owner\" is over: it is owned at attempt 2, held by \"b\" [SH-4002]; a v1; jobs.1 v1; jobs.1 #1; \
+         attempt 1 of the group is over: it is owned at attempt 2, held by \"b\" [SH-4002]; a v1; jobs.1 v1; jobs.1 #1; \
          record \"jobs.1\" cannot be claimed yet: attempt 1 is held by \"a\" until 1970-01-01T00:00:10Z [SH-1021]",
     );
 }
