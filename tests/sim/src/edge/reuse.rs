@@ -65,7 +65,7 @@ impl Scene {
 
     /// Sends every request under the number of every other.
     fn try_pairs(&self, stride: usize) -> Found {
-        let requests = requests(&self.history());
+        let requests = requests(&["default", "other"].map(|space| (space, self.place_of_tokens(space))));
         let mut found = Found { requests: requests.len(), pairs: 0, wrong: Vec::new() };
         for (place, one) in requests.iter().enumerate() {
             let session = self.session();
@@ -101,10 +101,12 @@ impl Scene {
         ["session", "secret"].map(|member| opened[member].as_str().expect("text").to_owned())
     }
 
-    /// The history of the store, as tokens have it.
-    fn history(&self) -> String {
-        let answer = self.client.call(Request::get("/version")).expect("an answer");
-        answer.header("statehouse-history").expect("a history").to_owned()
+    /// What a token of the owner of a group in a space says behind the attempt.
+    fn place_of_tokens(&self, space: &str) -> String {
+        let own = Request::post("/v1/groups/place/own").query("space", space).body(r#"{"worker":"w"}"#);
+        let owned = self.client.call(own).expect("a token").json();
+        let token = owned["token"].as_str().expect("text");
+        token.strip_prefix("place#1").unwrap_or_else(|| panic!("{token}")).to_owned()
     }
 
     /// The end of the change feed.
@@ -145,7 +147,7 @@ fn said(request: &Request) -> String {
 }
 
 /// Every operation, each with another body where it has one, under another name, and in another space.
-fn requests(history: &str) -> Vec<Request> {
+fn requests(places_of_tokens: &[(&str, String); 2]) -> Vec<Request> {
     let mut requests = Vec::new();
     for name in ["a", "b"] {
         let cell = format!("/v1/cells/{name}");
@@ -218,13 +220,21 @@ fn requests(history: &str) -> Vec<Request> {
             add(Request::post("/v1/letters/drop").query("group", name).body(letter));
         }
         // The owner of a group is taken last, and the others have tried to touch it.
-        let token = format!(r##"{{"token":"{name}#1#h{history}"}}"##);
-        add(Request::post(format!("/v1/groups/{name}/extend")).body(token.clone()));
-        add(Request::post(format!("/v1/groups/{name}/release")).body(token));
-        add(Request::put(&cell)
-            .query("group", name)
-            .header("statehouse-owner", format!("{name}#1#h{history}"))
-            .body("1"));
+        for (space, place) in places_of_tokens {
+            let token = format!("{name}#1{place}");
+            let body = format!(r##"{{"token":"{token}"}}"##);
+            let mut add = |request: Request| match *space {
+                "default" => requests.push(request),
+                _ => requests.push(request.query("space", space)),
+            };
+            add(Request::post(format!("/v1/groups/{name}/extend")).body(body.clone()));
+            add(Request::post(format!("/v1/groups/{name}/release")).body(body));
+            add(Request::put(&cell).query("group", name).header("statehouse-owner", token).body("1"));
+        }
+        let mut add = |request: Request| {
+            requests.push(request.clone().query("space", "other"));
+            requests.push(request);
+        };
         add(Request::put(&cell).query("group", name).header("statehouse-force", "true").body("1"));
         for body in [r#"{"worker":"w"}"#, r#"{"worker":"v"}"#, r#"{"worker":"w","lease":"1m"}"#] {
             add(Request::post(format!("/v1/groups/{name}/own")).body(body));

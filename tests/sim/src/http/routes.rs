@@ -316,10 +316,10 @@ impl Tour<'_> {
     }
 
     fn heads_and_commands(&self) {
-        let made = self.send(Request::put("/v1/cells/tour/head").body("\"red\""));
+        let made = self.send(Request::put("/v1/cells/heads/tour").body("\"red\""));
         assert_eq!((made.status, made.header("etag")), (201, Some("\"1\"")));
         self.send(Request::put("/v1/records/tour.head").body(r#"{"fields":{}}"#));
-        for path in ["/v1/cells/tour/head", "/v1/records/tour.head"] {
+        for path in ["/v1/cells/heads/tour", "/v1/records/tour.head"] {
             let head = self.send(Request::new("HEAD", path));
             assert_eq!((head.header("etag"), head.body.len()), (Some("\"1\""), 0), "{path}");
         }

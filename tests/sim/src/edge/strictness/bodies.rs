@@ -41,7 +41,11 @@ pub(super) fn run(client: &Client, operation: &Operation, document: &JsonValue, 
     if schema.is_null() {
         // A route without a body refuses one, except for bytes, which belong to a machine.
         if operation.described["requestBody"].is_null() {
-            let request = operation.request().body(r#"{"unexpected":1}"#);
+            let needed = operation.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);
+            let request = needed.fold(operation.request(), |request, parameter| {
+                request.query(parameter["name"].as_str().expect("a name"), "1")
+            });
+            let request = request.body(r#"{"unexpected":1}"#);
             // A probe does not read its body.
             let probe = ["livez", "readyz", "startupz", "metrics", "version"]
                 .iter()

@@ -43,6 +43,11 @@ impl Reference {
         kernel::NextDue { wall_us, cluster_us: self.first_by_cluster().map(|(at, _)| at) }
     }
 
+    /// What is due first by each clock, for people.
+    pub(crate) fn agenda(&self) -> String {
+        format!("by cluster time {:?}, by wall time {:?}", self.first_by_cluster(), self.first_by_wall())
+    }
+
     fn first_by_cluster(&self) -> Option<(u64, Due)> {
         let leases = self.records.iter().filter_map(|(id, kept)| Some((kept.lease_alarm?, id)));
         let lease = leases.min().map(|(at, id)| (at, Due::Lease(id.clone())));
