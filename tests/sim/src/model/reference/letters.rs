@@ -47,7 +47,10 @@ impl Reference {
         self.delivers = true;
         self.from_its_own_group = (message.space, message.branch) == (transact.space, transact.branch)
             && group_of(transact) == Some(message.source.as_str());
+        // Whoever sends it again: a message is delivered in no session.
+        let session = self.session.take();
         let done = self.transact(transact, 0);
+        self.session = session;
         (self.delivers, self.from_its_own_group, self.done_before) = (false, false, None);
         done
     }
