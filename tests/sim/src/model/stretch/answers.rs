@@ -211,7 +211,11 @@ impl Stretch<'_> {
         let found = (applied.commit, applied.stamp.wall_us, applied.stamp.cluster_us);
         let expected = (self.reference.commit, self.reference.wall_us, self.reference.cluster_us);
         same(|| "what was applied".into(), &found, &expected)?;
-        same(|| format!("when the next thing is due: {}", self.reference.agenda()), &next_due, &self.reference.next_due())
+        same(
+            || format!("when the next thing is due: {}", self.reference.agenda()),
+            &next_due,
+            &self.reference.next_due(),
+        )
     }
 }
 
