@@ -22,7 +22,7 @@ use crate::stretches;
 const STRETCH: u64 = 5_000;
 
 /// In so many commands everything happens at least once.
-const EVERYTHING_HAPPENS_IN: u64 = 100_000;
+const EVERYTHING_HAPPENS_IN: u64 = 250_000;
 
 /// Runs the stretches of the mixed model.
 pub(crate) fn run(arguments: &Arguments) -> Report {

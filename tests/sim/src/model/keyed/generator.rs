@@ -14,7 +14,7 @@ use super::command::{Act, NewCommit};
 use super::names::{self, INPUTS, MAPS};
 use crate::model::drawn::Drawn;
 use crate::model::mixed;
-use crate::model::reference::{Content, Id, Reference};
+use crate::model::reference::{Content, Id, Map, Reference};
 
 /// What a stretch does more or less of.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +84,14 @@ impl Generator<'_> {
     }
 
     fn transaction(&mut self) -> Drawn {
-        let (space, branch, group) = names::group(self.random, self.reference);
-        let map = Id::new(space, branch, Some(group), self.random.pick(&MAPS));
+        let map = self.begun().unwrap_or_else(|| {
+            let (space, branch, group) = names::group(self.random, self.reference);
+            Id::new(space, branch, Some(group), self.random.pick(&MAPS))
+        });
+        let (space, branch) = (map.space, map.branch);
         let owner = map.sibling(OWNER_RECORD);
         let is_free = self.reference.record(&owner).is_none_or(|owner| owner.holder.is_none());
-        if is_free && self.reference.guard_of(space, group).is_some() && !self.random.one_in(4) {
+        if is_free && self.reference.guard_of(space, map.home()).is_some() && !self.random.one_in(4) {
             // Without an owner, little would be written.
             return self.owner_of(&owner);
         }
@@ -126,6 +129,18 @@ impl Generator<'_> {
         let group = Some(map.home()).filter(|_| !alone || !authority.attempts.is_empty());
         let branch = if self.random.one_in(200) { 99 } else { branch };
         authority.send(Transact { guards, ..Transact::new(space, branch, group, ops) })
+    }
+
+    /// Sometimes a map that is being restored, or has checkpoints: among many maps, few of these would be finished.
+    fn begun(&mut self) -> Option<Id> {
+        if !self.random.one_in(3) {
+            return None;
+        }
+        let is_begun = |map: &Map| {
+            map.aside.is_some() || map.content.as_ref().is_some_and(|content| content.checkpoints.is_some())
+        };
+        let begun: Vec<_> = self.reference.maps.iter().filter(|(_, map)| is_begun(map)).map(|(id, _)| id).collect();
+        (!begun.is_empty()).then(|| (*self.random.choose(&begun)).clone())
     }
 
     pub(crate) fn map_name(&mut self) -> &'static str {
