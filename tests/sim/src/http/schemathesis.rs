@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
 /// Runs it against its own server; returns whether all checks passed.
 fn call_all(program: &Path, arguments: &Arguments, seed: u64, examples: u64) -> Result<bool, String> {
     let directory = fast_directory().map_err(|error| error.to_string())?;
-    let mut server = Launch::serve(binary(), directory.path().join("house")).start()?;
+    let launch = Launch::serve(binary(), directory.path().join("house"));
+    let mut server = launch.argument("--checkpoints").argument(directory.path().join("checkpoints")).start()?;
     let document = format!("http://{}/openapi.json", server.address());
     std::fs::write(directory.path().join("hooks.py"), HOOKS).map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
