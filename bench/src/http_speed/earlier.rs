@@ -9,6 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use testkit::arguments::Arguments;
+use testkit::cargo::cargo;
 use testkit::http::Client;
 use testkit::report::Report;
 use testkit::server_process::{Launch, ServerProcess, binary};
@@ -86,6 +87,6 @@ fn build(commit: &str) -> PathBuf {
     succeeds(Command::new("git").args(["clone", "--quiet", "--shared", "--no-checkout"]).arg(root).arg("."));
     succeeds(Command::new("git").args(["checkout", "--quiet", commit]));
     let build = ["build", "--release", "--locked", "--package", "statehouse-cli"];
-    succeeds(Command::new("cargo").args(build).env("CARGO_TARGET_DIR", &target));
+    succeeds(cargo().args(build).env("CARGO_TARGET_DIR", &target));
     built
 }

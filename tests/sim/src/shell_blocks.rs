@@ -4,9 +4,9 @@
 //! Each page is read in an empty folder with its own server. `testkit::pages` describes what is run and compared.
 
 use std::path::Path;
-use std::process::Command;
 
 use testkit::arguments::Arguments;
+use testkit::cargo::cargo;
 use testkit::pages::{blocks, of_users, reader, repository};
 use testkit::report::Report;
 use testkit::server_process::binary;
@@ -58,8 +58,7 @@ pub(crate) fn run_keyed_examples(_: &Arguments) -> Report {
     let goal = format!("every block of {KEYED_PAGE} runs and prints what the page shows");
     report.add("examples.curl", figure, &goal, read.is_ok() && tally.shown > 0);
 
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let ended = Command::new(cargo).args(KEYED_EXAMPLE).current_dir(&repository).status().expect("cargo starts");
+    let ended = cargo().args(KEYED_EXAMPLE).current_dir(&repository).status().expect("cargo starts");
     let figure = if ended.success() { "counts-as-expected".to_owned() } else { format!("failed: {ended}") };
     report.add("examples.program", figure, "examples/word_count.rs counts each word once", ended.success());
     report

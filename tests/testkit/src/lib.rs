@@ -1,6 +1,7 @@
 //! Conformance suites: what every implementation of a Statehouse trait must pass.
 //!
 //! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
+//! - [`cargo`]: running cargo from a program that cargo has started.
 //! - [`cells`]: the contract of cells.
 //! - [`commands`]: every command of `statehouse`, with exit codes and golden tables.
 //! - [`entry_log`]: the duties of `journal::EntryLog`.
@@ -17,6 +18,7 @@
 //! A suite panics with the broken duty. The tests of each implementation call it.
 
 pub mod arguments;
+pub mod cargo;
 pub mod cells;
 pub mod commands;
 pub mod entry_log;

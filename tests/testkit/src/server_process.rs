@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::cargo::cargo;
+
 /// How long a server may take until it prints its address. Opening replays a journal, on a machine with other work.
 const READY_MAX: Duration = Duration::from_secs(120);
 /// How often a stopping child is polled.
@@ -40,8 +42,8 @@ fn find_or_build() -> PathBuf {
     let name = directory.file_name().and_then(|name| name.to_str()).expect("a profile's directory");
     let profile = if name == "debug" { "dev" } else { name };
     let build = ["build", "--quiet", "--package", "statehouse-cli", "--profile", profile];
-    if let Some(cargo) = std::env::var_os("CARGO") {
-        let built = Command::new(cargo).args(build).status().expect("cargo starts");
+    if std::env::var_os("CARGO").is_some() {
+        let built = cargo().args(build).status().expect("cargo starts");
         assert!(built.success(), "cargo {} failed", build.join(" "));
     }
     let binary = directory.join("statehouse");
