@@ -296,3 +296,21 @@ fn as_many_partitions_as_are_allowed_are_taken_together_and_no_more() {
     partitions[65_536] = 7;
     words.begin_checkpoint(&place.to, &partitions).unwrap().abort().unwrap();
 }
+
+#[test]
+fn a_space_that_does_not_exist_has_no_checkpoints() {
+    let place = Place::new();
+    for (space, branch, code) in [("", "main", "SH-1005"), ("none", "main", "SH-1005"), ("default", "", "SH-1006")] {
+        let partition = place.house.space(space).branch(branch).keyed("words").partition(0);
+        let latest = CheckpointChoice::latest();
+        let listed = partition.list_checkpoints(&place.to, &latest, None, 9).err().unwrap();
+        let restored = partition.restore(&place.to, &latest, &worker("r")).err().unwrap();
+        let compacted = partition.compact_checkpoints(&place.to, &latest, &options()).err().unwrap();
+        let begun =
+            place.house.space(space).branch(branch).keyed("words").begin_checkpoint(&place.to, &[0]).err().unwrap();
+        for error in [listed, restored, compacted, begun] {
+            assert_eq!(error.code(), Some(code), "{space:?} {branch:?}: {error}");
+        }
+    }
+    assert!(!place.directory.path().join("checkpoints/none").exists(), "and gets none");
+}

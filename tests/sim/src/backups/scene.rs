@@ -163,7 +163,14 @@ impl Scene {
 fn held_in(lines: &[u8]) -> Result<Option<String>, String> {
     for line in String::from_utf8_lossy(lines).lines() {
         let line: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        if ["lease_cluster_us", "worker", "holder_session"].iter().any(|member| !line[member].is_null()) {
+        // A finished record still says who held it last.
+        let has_finished = ["completed", "failed"].iter().any(|state| line["state"] == *state);
+        let of_holder: &[&str] = if has_finished {
+            &["lease_cluster_us", "holder_session"]
+        } else {
+            &["lease_cluster_us", "worker", "holder_session"]
+        };
+        if of_holder.iter().any(|member| !line[member].is_null()) {
             return Ok(Some(line.to_string()));
         }
     }

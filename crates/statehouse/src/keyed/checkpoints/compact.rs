@@ -24,7 +24,7 @@ impl Partition {
         choice: &CheckpointChoice,
         options: &CheckpointOptions,
     ) -> Result<CheckpointInfo, CheckpointError> {
-        let place = self.series(at, choice);
+        let place = self.series(at, choice)?;
         let missing = || KeyedRejection::NoCommittedCheckpoint { of: place.of.clone(), number: choice.number };
         let mut markers = Markers::new(&place);
         let whole = markers.last_with(self.number())?.ok_or_else(missing)?;

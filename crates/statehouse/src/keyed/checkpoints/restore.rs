@@ -79,7 +79,7 @@ impl Partition {
         from: &Checkpoints,
         choice: &CheckpointChoice,
     ) -> Result<FoundCheckpoint, CheckpointError> {
-        let place = self.series(from, choice);
+        let place = self.series(from, choice)?;
         let chain = Markers::new(&place).chain(choice.number, self.number())?;
         let found = FoundCheckpoint { place, chain };
         found.readers().map(|_| found)
@@ -129,12 +129,12 @@ impl Partition {
         limit: usize,
     ) -> Result<ListedCheckpoints, CheckpointError> {
         check_page(limit).map_err(Error::from)?;
-        let mut listed = self.series(at, choice).list(self.number(), before, limit)?;
+        let mut listed = self.series(at, choice)?.list(self.number(), before, limit)?;
         listed.checkpoints.retain(|info| choice.number.is_none_or(|number| info.number == number));
         Ok(listed)
     }
 
-    pub(super) fn series(&self, at: &Checkpoints, choice: &CheckpointChoice) -> AtPlace {
+    pub(super) fn series(&self, at: &Checkpoints, choice: &CheckpointChoice) -> Result<AtPlace, Error> {
         let series = if choice.together { Series::Together } else { Series::Alone(self.number()) };
         AtPlace::new(at, self.operator().space(), self.operator().name(), series)
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use contract::KeyedRejection;
+use contract::{Error, KeyedRejection};
 use objects::{Objects, ObjectsError};
 
 use super::Checkpoints;
@@ -14,6 +14,7 @@ use super::error::CheckpointError;
 use super::manifest::{BYTES_MAX, Mark, MarkedPart, Part, Standing, checksum};
 use super::names::{Series, folder_of, folder_of_checkpoint, read_number};
 use crate::house::Space;
+use crate::keyed::operator::check_operator;
 
 /// A page of a list ends when its checkpoints have so many partitions.
 const LISTED_PARTITIONS_MAX: usize = 200_000;
@@ -155,13 +156,16 @@ pub(super) struct AtPlace {
 }
 
 impl AtPlace {
-    pub(super) fn new(checkpoints: &Checkpoints, space: &Space, operator: &str, series: Series) -> Self {
+    /// Where a series of an operator lies. A space or a branch that does not exist has none, whatever it is called.
+    pub(super) fn new(checkpoints: &Checkpoints, space: &Space, operator: &str, series: Series) -> Result<Self, Error> {
+        check_operator(operator)?;
+        space.branch_number()?;
         let of = match series {
             Series::Alone(partition) => format!("partition {operator}/{partition}"),
             Series::Together => format!("operator {operator:?}, taken together"),
         };
         let folder = folder_of(&space.scope.space, &space.scope.branch, operator, series);
-        Self { objects: checkpoints.objects.clone(), folder, of }
+        Ok(Self { objects: checkpoints.objects.clone(), folder, of })
     }
 
     pub(super) fn name(&self, number: u64, object: &str) -> String {
