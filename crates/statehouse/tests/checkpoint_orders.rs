@@ -3,37 +3,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod checkpoint_place;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use statehouse::Statehouse;
-use statehouse::keyed::{CheckpointChoice, CheckpointError, CheckpointOptions, Checkpoints, OwnedPartition, Partition};
+use statehouse::keyed::{CheckpointChoice, CheckpointError, CheckpointOptions, OwnedPartition, Partition};
 use statehouse::records::ClaimOptions;
-use tempfile::TempDir;
 
-struct Place {
-    directory: TempDir,
-    house: Statehouse,
-    to: Checkpoints,
-}
+use checkpoint_place::Place;
 
 impl Place {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let house = Statehouse::open(directory.path().join("house")).unwrap();
-        let to = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap()).unwrap();
-        Self { directory, house, to }
-    }
-
-    fn partition(&self, number: u32) -> Partition {
-        self.house.keyed("words").partition(number)
-    }
-
-    fn own(&self, number: u32) -> OwnedPartition {
-        self.partition(number).acquire_by_force(&worker("w")).unwrap()
-    }
-
     /// What a restore of the last one gives.
     fn restored(&self) -> i64 {
         value(&self.partition(0).restore(&self.to, &CheckpointChoice::latest(), &worker("r")).unwrap())

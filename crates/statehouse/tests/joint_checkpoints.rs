@@ -2,40 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod checkpoint_place;
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use statehouse::Statehouse;
 use statehouse::keyed::{
-    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, Checkpoints, JointCheckpoint, OwnedPartition,
-    Partition,
+    CheckpointChoice, CheckpointError, CheckpointInfo, CheckpointOptions, JointCheckpoint, OwnedPartition,
 };
 use statehouse::records::ClaimOptions;
-use tempfile::TempDir;
 
-struct Place {
-    directory: TempDir,
-    house: Statehouse,
-    to: Checkpoints,
-}
+use checkpoint_place::Place;
 
 impl Place {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let house = Statehouse::open(directory.path().join("house")).unwrap();
-        let to = Checkpoints::open(directory.path().join("checkpoints").to_str().unwrap()).unwrap();
-        Self { directory, house, to }
-    }
-
-    fn partition(&self, number: u32) -> Partition {
-        self.house.keyed("words").partition(number)
-    }
-
-    fn own(&self, number: u32) -> OwnedPartition {
-        self.partition(number).acquire_by_force(&ClaimOptions::worker("w")).unwrap()
-    }
-
     fn begin(&self, partitions: &[u32]) -> JointCheckpoint {
         self.house.keyed("words").begin_checkpoint(&self.to, partitions).unwrap()
     }

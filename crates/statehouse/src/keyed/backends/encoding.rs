@@ -1,7 +1,7 @@
 //! Keys and values as bytes: bytes and text are themselves, everything else is JSON.
 //!
-//! Keeps: what was encoded can be decoded; what cannot, such as a number that is none, is refused before it is stored. Never: guesses; the type of the backend says how its bytes are to be read, and
-//! [`Encoding`] is stored with them.
+//! Keeps: what was encoded can be decoded; what cannot, such as a number that is none, is refused before it is stored. Never: guesses;
+//! the type of the backend says how its bytes are to be read, and [`Encoding`] is stored with them.
 
 use std::any::{Any, TypeId};
 

@@ -9,7 +9,7 @@ use contract::KeyedRejection;
 use super::error::CheckpointError;
 use super::manifest::{Mark, MarkedPart, Part, Standing};
 use super::names::folder_of_checkpoint;
-use super::series::{AtPlace, Markers, Whole};
+use super::series::{AtPlace, Markers, Whole, undamaged};
 
 impl AtPlace {
     /// Commits a checkpoint whose parts are written. It is given up instead if somebody has ended it, if what it builds on is gone, or
@@ -176,14 +176,6 @@ impl AtPlace {
             }
         }
         Ok(())
-    }
-}
-
-/// What is damaged is not there.
-fn undamaged<T>(found: Result<Option<T>, CheckpointError>) -> Result<Option<T>, CheckpointError> {
-    match found {
-        Err(CheckpointError::Store(_)) => Ok(None),
-        found => found,
     }
 }
 

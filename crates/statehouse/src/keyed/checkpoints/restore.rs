@@ -136,7 +136,7 @@ impl Partition {
 
     pub(super) fn series(&self, at: &Checkpoints, choice: &CheckpointChoice) -> Result<AtPlace, Error> {
         let series = if choice.together { Series::Together } else { Series::Alone(self.number()) };
-        AtPlace::new(at, self.operator().space(), self.operator().name(), series)
+        AtPlace::new(at, self.operator(), series)
     }
 }
 

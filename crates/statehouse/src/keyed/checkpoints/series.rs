@@ -13,7 +13,7 @@ use super::Checkpoints;
 use super::error::CheckpointError;
 use super::manifest::{BYTES_MAX, Mark, MarkedPart, Part, Standing, checksum};
 use super::names::{Series, folder_of, folder_of_checkpoint, read_number};
-use crate::house::Space;
+use crate::keyed::Operator;
 use crate::keyed::operator::check_operator;
 
 /// A page of a list ends when its checkpoints have so many partitions.
@@ -157,7 +157,8 @@ pub(super) struct AtPlace {
 
 impl AtPlace {
     /// Where a series of an operator lies. A space or a branch that does not exist has none, whatever it is called.
-    pub(super) fn new(checkpoints: &Checkpoints, space: &Space, operator: &str, series: Series) -> Result<Self, Error> {
+    pub(super) fn new(checkpoints: &Checkpoints, of: &Operator, series: Series) -> Result<Self, Error> {
+        let (space, operator) = (of.space(), of.name());
         check_operator(operator)?;
         space.branch_number()?;
         let of = match series {
@@ -283,11 +284,7 @@ impl AtPlace {
         let (mut checkpoints, mut partitions) = (Vec::new(), 0);
         let numbers = self.numbers()?.into_iter().filter(|number| before.is_none_or(|before| *number < before));
         for number in numbers {
-            let whole = match self.committed(number) {
-                Ok(whole) => whole.filter(|whole| whole.part(partition).is_some()),
-                Err(CheckpointError::Store(_)) => None,
-                Err(error) => return Err(error),
-            };
+            let whole = undamaged(self.committed(number))?.filter(|whole| whole.part(partition).is_some());
             let Some(info) = whole.map(|whole| whole.info()) else { continue };
             partitions += info.partitions.len();
             checkpoints.push(info);
@@ -309,13 +306,17 @@ impl AtPlace {
                 Err(error) => return Err(error),
             };
             if has_it {
-                return match markers.chain(Some(earlier), partition) {
-                    Ok(chain) => Ok(chain.into_iter().next()),
-                    Err(CheckpointError::Store(_)) => Ok(None),
-                    Err(error) => Err(error),
-                };
+                return undamaged(markers.chain(Some(earlier), partition).map(|chain| chain.into_iter().next()));
             }
         }
         Ok(None)
+    }
+}
+
+/// What is damaged is not there.
+pub(super) fn undamaged<T>(found: Result<Option<T>, CheckpointError>) -> Result<Option<T>, CheckpointError> {
+    match found {
+        Err(CheckpointError::Store(_)) => Ok(None),
+        found => found,
     }
 }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
+use contract::KeyedRejection;
 use contract::keyed::Policy;
-use contract::{Error, KeyedRejection};
 use kernel::keyed::checkpoint::{self, Base};
 use kernel::keyed::restore::{RestoredCounts, RestoredMap};
 use kernel::keyed::rows::ContentRow;
@@ -91,7 +91,7 @@ impl OwnedPartition {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn start_checkpoint(&self, to: &Checkpoints) -> Result<StartedCheckpoint, CheckpointError> {
-        let place = self.series_at(to, Series::Alone(self.number()))?;
+        let place = AtPlace::new(to, self.operator(), Series::Alone(self.number()))?;
         let begun = self.begin_checkpoint()?;
         let number = place.begin(&[self.number()], self.now_us())?;
         Ok(StartedCheckpoint { by: self.again(), place, number, begun })
@@ -197,11 +197,6 @@ impl OwnedPartition {
             Err(error) if error.code() == "SH-8014" => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Where the series lies.
-    pub(super) fn series_at(&self, at: &Checkpoints, series: Series) -> Result<AtPlace, Error> {
-        AtPlace::new(at, self.operator().space(), self.operator().name(), series)
     }
 
     fn now_us(&self) -> u64 {

@@ -51,7 +51,7 @@ impl Operator {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin_checkpoint(&self, to: &Checkpoints, partitions: &[u32]) -> Result<JointCheckpoint, CheckpointError> {
-        let place = AtPlace::new(to, self.space(), self.name(), Series::Together)?;
+        let place = AtPlace::new(to, self, Series::Together)?;
         let mut partitions = partitions.to_vec();
         partitions.sort_unstable();
         partitions.dedup();
@@ -74,7 +74,7 @@ impl OwnedPartition {
         number: u64,
         options: &CheckpointOptions,
     ) -> Result<(), CheckpointError> {
-        let place = self.series_at(to, Series::Together)?;
+        let place = AtPlace::new(to, self.operator(), Series::Together)?;
         let begun = place.begun(number)?;
         let takes_part = |mark: &Mark| mark.part(self.number()).is_some();
         if !begun.as_ref().is_some_and(takes_part) || place.ended(number)?.is_some() {
