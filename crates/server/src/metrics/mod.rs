@@ -99,7 +99,7 @@ fn gather(server: &Server) -> Scrape {
     scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
     scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
     limits(server, &mut scrape);
-    let readings = Readings::take(server, &server.metrics.types);
+    let readings = Readings::take(server);
     store::write(&server.metrics, &readings, &mut scrape);
     write_contract_metrics(&readings, &mut scrape);
     type_labels(&server.metrics.types, &mut scrape);

@@ -8,6 +8,9 @@ use statehouse::Overview;
 
 use super::trouble::{Severity, Trouble, in_place, number};
 
+/// At most this many spaces are named.
+const SPACES_NAMED_MAX: usize = 5;
+
 /// What they would have written is missing until somebody sends them again.
 pub(super) fn refused_messages(overview: &Overview) -> Option<Trouble> {
     let dead = u64::try_from(overview.messages.dead).unwrap_or(0);
@@ -62,9 +65,6 @@ pub(super) fn full(overview: &Overview) -> Vec<Trouble> {
 fn ls_in(space: &str) -> Suggested {
     Suggested::new(["statehouse", "letter", "ls"]).flag("--space", space)
 }
-
-/// At most this many spaces are named.
-const SPACES_NAMED_MAX: usize = 5;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! The metrics of records.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use statehouse::Overview;
 use statehouse::counters::OTHER_TYPES;
@@ -55,12 +54,8 @@ fn there_now(readings: &Readings<'_>, overview: &Overview, scrape: &mut Scrape) 
     for ((record_type, state), count) in counts {
         scrape.whole(&RECORDS, &[&record_type, state], count);
     }
-    let mut oldest: BTreeMap<String, Duration> = BTreeMap::new();
-    for (ready, age) in &records.oldest_ready {
-        let longest = oldest.entry(readings.type_label(&ready.record_type)).or_default();
-        *longest = (*longest).max(*age);
-    }
-    for (record_type, age) in oldest {
+    let ready = records.oldest_ready.iter().map(|(ready, age)| (ready.record_type.as_str(), *age));
+    for (record_type, age) in readings.longest_by_type(ready) {
         scrape.real(&OLDEST_READY, &[&record_type], age.as_secs_f64());
     }
     scrape.whole(&CLAIMERS_WAITING, &[], overview.claimers_waiting as u64);

@@ -1,7 +1,6 @@
 //! The metrics of runs.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use statehouse::runs::RunsOverview;
 
@@ -37,12 +36,8 @@ fn there_now(readings: &Readings<'_>, runs: &RunsOverview, scrape: &mut Scrape) 
     for ((run_type, status), count) in counts {
         scrape.whole(&RUNS, &[&run_type, status], count);
     }
-    let mut quietest: BTreeMap<String, Duration> = BTreeMap::new();
-    for (run, quiet_for) in &runs.quietest {
-        let longest = quietest.entry(readings.type_label(&run.run_type)).or_default();
-        *longest = (*longest).max(*quiet_for);
-    }
-    for (run_type, quiet_for) in quietest {
+    let quiet = runs.quietest.iter().map(|(run, quiet_for)| (run.run_type.as_str(), *quiet_for));
+    for (run_type, quiet_for) in readings.longest_by_type(quiet) {
         scrape.real(&OLDEST_STALLED, &[&run_type], quiet_for.as_secs_f64());
     }
     for projector in &runs.projectors {
