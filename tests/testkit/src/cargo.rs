@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-/// Cargo, without what it has told this program about its package.
+/// The cargo that runs this program, since another one on the path may be another release. It is not told what this program was told
+/// about its package.
 ///
 /// The build script of `ring` asks for those variables, and so is run again when they change: with them, builds that are started
 /// from different packages build most of the workspace anew, in turns.

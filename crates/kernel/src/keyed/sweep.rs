@@ -1,6 +1,6 @@
 //! The sweep: rows that nobody needs any more go, in bounded steps: contents that were replaced, deleted keys that the seal has
-//! passed, removed ones that no checkpoint needs, and the head of a deleted map after the retention of deleted things. In an ordered map it also applies what a seal has
-//! left over.
+//! passed, removed ones that no checkpoint needs, and the head of a deleted map after the retention of deleted things. In an ordered
+//! map it also applies what a seal has left over.
 //!
 //! Touches: the rows of a map. Never: changes what becomes of an update.
 
