@@ -82,8 +82,9 @@ pub(crate) fn erase_from(reference: &Reference, (space, branch): (u32, u32), onl
     let of_runs =
         reference.runs.iter().filter(|(id, _)| here(id)).map(|(_, run)| run.life.rows.iter().sum::<usize>() + 2);
     let of_maps = reference.maps.iter().filter(|(id, _)| here(id)).map(|(_, map)| {
-        let rows = map.content.as_ref().map_or(0, |content| content.rows().iter().sum::<usize>());
-        rows + map.unused.iter().sum::<usize>() + 2
+        let contents = map.content.iter().chain(map.aside.as_ref().map(|(_, content)| content));
+        let rows = contents.map(|content| content.rows().iter().sum::<usize>());
+        rows.sum::<usize>() + map.unused.iter().sum::<usize>() + 2
     });
     let things = reference.records.keys().filter(|id| here(id)).count();
     let letters = reference.letters.values().filter(|letter| (letter.space, letter.branch) == (space, branch)).count();
