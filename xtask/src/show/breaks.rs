@@ -24,7 +24,7 @@ pub(super) struct Break {
 const MIXED: &str = "mixed-model --ops 60000";
 
 /// The model of keyed state alone, likewise.
-const KEYED: &str = "keyed-model --ops 30000";
+const KEYED: &str = "keyed-model --ops 300000";
 
 /// A break in the kernel or in the session machine, noticed by the mixed model.
 const fn of(figure: &'static str, file: &'static str, from: &'static str, to: &'static str) -> Part {
