@@ -104,6 +104,10 @@ impl Reference {
                     panic!("a letter that is no transaction was kept: {letter:?}");
                 };
                 transact.force |= force;
+                if !fences.is_empty() {
+                    // A fence is on another record than its only thing, so it must say which group both are in.
+                    transact.group = Some(group);
+                }
                 transact.fences.retain(|own| fences.iter().all(|fence| fence.record != own.record));
                 transact.fences.extend(fences);
                 self.deliver_to_group(&letter.message, &transact)?
