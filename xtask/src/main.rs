@@ -1,10 +1,12 @@
-//! Repository tasks, run as `cargo xtask TASK`: tidy, verify, show, check-small.
+//! Repository tasks, run as `cargo xtask TASK`: tidy, verify, show, check-small, package, advisories.
 //!
 //! Touches: the source tree, cargo and git as child processes, temporary directories.
 //! Keeps: one exit code for the caller (0 success, 1 a check failed, 2 the task could not run).
-//! Never: writes into the source tree, except `docs/measured.md` by `show --write`; is needed to build a crate.
+//! Never: writes into the source tree, except `docs/measured.md` by `show --write` and `advisories/` by `advisories keep`; is needed to build a crate.
 
+mod advisories;
 mod check_small;
+mod package;
 mod process;
 mod repository;
 mod show;
@@ -22,7 +24,10 @@ usage: cargo xtask TASK
   verify [--no-tests]   format, clippy, tidy, docs, tests, licences
   show [TOPIC [ITEM]]   run a topic's checks at full size; alone, list the topics
        [--write]        write the figures into docs/measured.md too
-  check-small           the same checks at a small size; what .ci/run runs";
+  check-small           the same checks at a small size; what .ci/run runs
+  advisories [CLONE]    look for known holes in the crates of Cargo.lock, by a clone of RustSec/advisory-db, or by what is kept of one
+  advisories keep CLONE keep what concerns these crates in advisories/, with its date
+  package deb [PROGRAM] a Debian package of the command, or of a program that is built already";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,6 +58,11 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
         ["show", topic, "--write"] => show::run(&root, topic, None, Figures::Write),
         ["show", topic, item] => show::run(&root, topic, Some(item), Figures::Print),
         ["show", topic, item, "--write"] => show::run(&root, topic, Some(item), Figures::Write),
+        ["advisories"] => advisories::check(&root, None),
+        ["advisories", "keep", clone] => advisories::keep(&root, clone),
+        ["advisories", clone] => advisories::check(&root, Some(clone)),
+        ["package", "deb"] => package::deb(&root, None),
+        ["package", "deb", program] => package::deb(&root, Some(program)),
         ["check-small"] => check_small::run(&root),
         _ => Err(format!("unknown task `{}`\n{USAGE}", arguments.join(" "))),
     }

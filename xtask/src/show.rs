@@ -21,11 +21,13 @@ mod measured;
 mod pressure;
 mod records;
 mod runs;
+mod secure;
 mod server;
 mod sessions;
 mod structure;
 mod suite;
 mod summed;
+mod unpermitted;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -47,6 +49,7 @@ const TOPICS: &[Topic] = &[
     pressure::TOPIC,
     inside::TOPIC,
     keyed::TOPIC,
+    secure::TOPIC,
 ];
 
 /// The deterministic and crash tests: optimised, with debug assertions.
@@ -79,6 +82,8 @@ enum Work {
     Structure,
     /// Count the files outside of a contract's folders that name it, beside the goal; tidy keeps them from becoming more.
     ContractFiles(&'static str),
+    /// Compile a route that has no permission.
+    Unpermitted,
     /// Run a program outside of the workspace, at full size alone: it needs what nobody else has to install.
     Outside(&'static str),
     /// Run these programs one after another.
@@ -141,6 +146,7 @@ fn command_lines(work: &Work) -> Vec<String> {
         Work::Summed { parts, .. } => parts.iter().map(Part::command_line).collect(),
         Work::BeforeAfter => vec![before::DESCRIPTION.to_string()],
         Work::Structure => vec![structure::DESCRIPTION.to_string()],
+        Work::Unpermitted => vec![unpermitted::DESCRIPTION.to_string()],
         Work::ContractFiles(contract) => vec![format!("cargo xtask tidy --contract {contract}")],
         Work::Outside(line) => vec![format!("cargo {line}")],
         Work::Programs(programs) => {
@@ -275,6 +281,7 @@ fn run_item(root: &Path, topic: &Topic, item: &Item, size: Size, report: &mut Re
         (Work::Outside(line), Size::Full) => vec![(*line).to_owned()],
         (Work::Outside(_), Size::Small) => return Ok(()),
         (Work::Structure, _) => return structure::run(root, topic.name, item.name, report),
+        (Work::Unpermitted, _) => return unpermitted::run(root, topic.name, item.name, report),
         (Work::ContractFiles(_), Size::Small) => return Ok(()),
         (Work::ContractFiles(contract), Size::Full) => {
             return structure::run_contract(root, topic.name, item.name, contract, report);

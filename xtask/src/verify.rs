@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use crate::advisories;
 use crate::process::{cargo, has_cargo_subcommand, succeeds};
 use crate::tidy;
 
@@ -21,6 +22,7 @@ pub(crate) enum Tests {
 enum Work {
     Cargo { arguments: &'static str, environment: &'static [(&'static str, &'static str)] },
     Tidy,
+    Advisories,
     Nothing { succeeds: bool },
 }
 
@@ -35,6 +37,7 @@ pub(crate) fn run(root: &Path, tests: Tests) -> Result<bool, String> {
         nextest: has_cargo_subcommand(root, "nextest"),
         deny: has_cargo_subcommand(root, "deny"),
         in_ci: std::env::var_os("CI").is_some(),
+        advisories: advisories::are_kept(root),
     };
     let steps = steps(tests, &found);
     let count = steps.len();
@@ -57,6 +60,8 @@ struct Found {
     nextest: bool,
     deny: bool,
     in_ci: bool,
+    /// A part of the database of advisories is in the repository.
+    advisories: bool,
 }
 
 fn steps(tests: Tests, found: &Found) -> Vec<Step> {
@@ -94,6 +99,9 @@ fn steps(tests: Tests, found: &Found) -> Vec<Step> {
             work: Work::Nothing { succeeds: !in_ci },
         },
     });
+    if found.deny && found.advisories {
+        steps.push(Step { heading: "cargo xtask advisories", work: Work::Advisories });
+    }
     steps
 }
 
@@ -105,6 +113,7 @@ fn run_step(root: &Path, step: &Step) -> Result<bool, String> {
     match step.work {
         Work::Cargo { arguments, environment } => succeeds(cargo(root, arguments).envs(environment.iter().copied())),
         Work::Tidy => tidy::run(root),
+        Work::Advisories => advisories::check(root, None),
         Work::Nothing { succeeds } => Ok(succeeds),
     }
 }
@@ -119,7 +128,7 @@ mod tests {
 
     #[test]
     fn without_tests_no_test_runner_is_named() {
-        let found = Found { nextest: true, deny: true, in_ci: true };
+        let found = Found { nextest: true, deny: true, in_ci: true, advisories: false };
         let headings = headings(Tests::Skip, &found);
         assert_eq!(headings.len(), 5);
         assert!(!headings.iter().any(|heading| heading.contains("test")));
@@ -127,7 +136,7 @@ mod tests {
 
     #[test]
     fn without_nextest_cargo_test_takes_over() {
-        let found = Found { nextest: false, deny: true, in_ci: false };
+        let found = Found { nextest: false, deny: true, in_ci: false, advisories: false };
         let headings = headings(Tests::Run, &found);
         assert!(headings.iter().any(|heading| heading.contains("--lib --bins --tests")));
         assert!(!headings.iter().any(|heading| heading.contains("nextest run")));
@@ -136,7 +145,7 @@ mod tests {
     #[test]
     fn a_missing_cargo_deny_fails_only_in_ci() {
         for in_ci in [true, false] {
-            let found = Found { nextest: true, deny: false, in_ci };
+            let found = Found { nextest: true, deny: false, in_ci, advisories: true };
             let steps = steps(Tests::Run, &found);
             let work = steps.last().map(|step| &step.work);
             assert!(matches!(work, Some(Work::Nothing { succeeds }) if *succeeds != in_ci));

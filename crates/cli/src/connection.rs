@@ -10,6 +10,7 @@ mod streaming;
 use std::path::Path;
 use std::time::Duration;
 
+use client::tls::TlsFiles;
 use client::transport::HttpTransport;
 use client::{Call, Client, ClientOptions, Reply};
 use serde_json::Value as JsonValue;
@@ -33,7 +34,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn remote(url: &str, timeout: Duration) -> Result<Self, Failure> {
-        Ok(Self { client: options(timeout).over(transport(url)?), group: None, force: false, house: None })
+        let options = options(timeout).token_of_environment().map_err(Failure::from)?;
+        Ok(Self { client: options.over(transport(url)?), group: None, force: false, house: None })
     }
 
     /// Opens an existing directory; a command never creates one.
@@ -120,7 +122,8 @@ fn options(timeout: Duration) -> ClientOptions {
 
 /// A transport to a server; it does not connect yet.
 pub(crate) fn transport(url: &str) -> Result<HttpTransport, Failure> {
-    HttpTransport::new(url).map_err(|cause| Failure::usage(cause).next("give --url http://HOST:PORT"))
+    let transport = HttpTransport::with_tls(url, &TlsFiles::of_environment());
+    transport.map_err(|cause| Failure::usage(cause).next("give --url http://HOST:PORT or https://HOST:PORT"))
 }
 
 /// The command that serves a directory.

@@ -6,26 +6,60 @@ use std::io::{self, IsTerminal, Write};
 
 use statehouse::terminal;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::reload::Handle;
 
 use crate::Failed;
 
 /// The levels, from least to most verbose.
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// Starts logging with a filter, as `text`, `json` or `auto`. Returns whether the log is JSON.
-pub(crate) fn start(filter: &str, format: &str) -> Result<bool, Failed> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("{filter:?} is not a filter: {error}"))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+/// The filter of a log that was started. It can be changed.
+pub(crate) struct Filter(Box<dyn Fn(EnvFilter) -> Result<(), String> + Send>);
+
+impl Filter {
+    fn of<S: 'static>(handle: Handle<EnvFilter, S>) -> Self {
+        Self(Box::new(move |filter| {
+            handle.reload(filter).map_err(|error| format!("the log cannot be changed: {error}"))
+        }))
+    }
+
+    /// Logs with another filter from now on.
+    pub(crate) fn set(&self, filter: &str) -> Result<(), String> {
+        (self.0)(parse(filter)?)
+    }
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(filter).map_err(|error| format!("{filter:?} is not a filter: {error}"))
+}
+
+/// A log that was started.
+pub(crate) struct Started {
+    pub(crate) is_json: bool,
+    pub(crate) filter: Filter,
+}
+
+/// Starts logging with a filter, as `text`, `json` or `auto`.
+pub(crate) fn start(filter: &str, format: &str) -> Result<Started, Failed> {
+    let builder = tracing_subscriber::fmt().with_env_filter(parse(filter)?).with_target(false);
     // If stderr cannot be written, as on a closed terminal, reporting that on stderr would panic.
     let builder = builder.log_internal_errors(false);
     let as_text = format == "text" || (format == "auto" && io::stderr().is_terminal());
-    let started = match as_text {
-        // No colours: they need another dependency, and enabling them without it panics.
-        true => builder.with_ansi(false).with_writer(|| OneLine(terminal::one_line)).try_init(),
-        false => builder.json().flatten_event(true).with_writer(|| OneLine(terminal::json)).try_init(),
+    let (filter, started) = match as_text {
+        true => {
+            // No colours: they need another dependency, and enabling them without it panics.
+            let builder = builder.with_ansi(false).with_writer(|| OneLine(terminal::one_line));
+            let builder = builder.with_filter_reloading();
+            (Filter::of(builder.reload_handle()), builder.try_init())
+        }
+        false => {
+            let builder = builder.json().flatten_event(true).with_writer(|| OneLine(terminal::json));
+            let builder = builder.with_filter_reloading();
+            (Filter::of(builder.reload_handle()), builder.try_init())
+        }
     };
     started.map_err(|error| format!("cannot start logging: {error}"))?;
-    Ok(!as_text)
+    Ok(Started { is_json: !as_text, filter })
 }
 
 /// Checks a filter: a level, or `TARGET=LEVEL`, or several separated by commas.
@@ -39,7 +73,7 @@ pub(crate) fn check(filter: &str) -> Result<(), String> {
             ));
         }
     }
-    EnvFilter::try_new(filter).map(drop).map_err(|error| format!("{filter:?} is not a filter: {error}"))
+    parse(filter).map(drop)
 }
 
 /// Writes events, each as one line without control characters.

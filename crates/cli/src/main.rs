@@ -4,10 +4,12 @@
 //! alike (`reach.rs`). It prints its results in one of four formats (`output.rs`) and ends with one of eight exit codes (`exit.rs`).
 //! Never: prompts unless a person is there to answer.
 
+mod audit;
 mod backup;
 mod bench;
 mod branch;
 mod cell;
+mod cert;
 mod check;
 mod checks;
 mod completions;
@@ -32,21 +34,30 @@ mod letter;
 mod log;
 mod next;
 mod output;
+mod own_server;
 mod paint;
+mod principal;
 mod progress;
 mod raw_json;
 mod reach;
 mod record;
+mod reload;
 mod repeating;
+mod root_token;
 mod run;
 mod scopes;
 mod serve;
+mod service_manager;
 mod session;
 mod spaces;
 mod status;
+mod stop;
 mod table;
+mod token;
+mod transport;
 mod txn;
 mod watch;
+mod watchdog;
 mod why;
 
 /// The one list of the contracts: the folder, the noun of its commands, and what `why` explains. Expands a macro with the list.
@@ -115,6 +126,10 @@ enum Command {
     Group(group::Group),
     Guard(guard::Guard),
     Letter(letter::Letter),
+    Principal(principal::Principal),
+    Token(token::Token),
+    Audit(audit::Audit),
+    Cert(cert::Cert),
     Space(spaces::Space),
     Ctx(ctx::Ctx),
     Why(why::Why),
@@ -185,6 +200,10 @@ impl Command {
             Command::Group(group) => group.run(output),
             Command::Guard(guard) => guard.run(output),
             Command::Letter(letter) => letter.run(output),
+            Command::Principal(principal) => principal.run(output),
+            Command::Token(token) => token.run(output),
+            Command::Audit(audit) => audit.run(output),
+            Command::Cert(cert) => cert.run(output),
             Command::Space(space) => space.run(output),
             Command::Ctx(ctx) => ctx.run(output),
             Command::Why(why) => why.run(output),

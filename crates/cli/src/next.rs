@@ -34,6 +34,13 @@ const NEXT: &[(&str, Next)] = &[
     ),
     ("SH-5004", Next::Command("list the sessions", &["session", "ls"])),
     ("SH-5007", Next::Say("only the client of a session knows its secret; an operator ends it without, with --force")),
+    ("SH-6001", Next::Say("set STATEHOUSE_TOKEN_FILE to the file with your token")),
+    ("SH-6002", Next::Command("see who you are, and what you may do", &["token", "whoami"])),
+    ("SH-6003", Next::Command("list the principals", &["principal", "ls"])),
+    ("SH-6004", Next::Command("list the tokens", &["token", "ls"])),
+    ("SH-6005", Next::CommandWith("see which tokens it has", &["token", "ls"], "principal")),
+    ("SH-6006", Next::CommandWith("see how the other one is known", &["principal", "show"], "principal")),
+    ("SH-6007", Next::Say("wait a second; an administrator can raise the rate, with principal set --rate")),
 ];
 
 macro_rules! next_steps {

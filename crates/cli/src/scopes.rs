@@ -7,11 +7,12 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use statehouse::shell::Suggested;
 use wire::routes::{
-    BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST, CELLS_WRITE, CHANGES_READ, EXPORT_CREATE,
-    GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST, GUARDS_REMOVE, GUARDS_SET, LETTERS_DROP,
-    LETTERS_LIST, LETTERS_RETRY, LIMITS_READ, RECORDS_READ, RECORDS_SCAN, Route, SERVER_READY, SERVER_STATUS,
+    ACCESS_CHECK, ACCESS_WHOAMI, AUDIT_READ, BACKUP_CREATE, BRANCHES_CREATE, BRANCHES_DELETE, BRANCHES_LIST,
+    CELLS_WRITE, CHANGES_READ, EXPORT_CREATE, GROUPS_EXTEND, GROUPS_OWN, GROUPS_OWNER, GROUPS_RELEASE, GUARDS_LIST,
+    GUARDS_REMOVE, GUARDS_SET, LETTERS_DROP, LETTERS_LIST, LETTERS_RETRY, LIMITS_READ, PRINCIPALS_LIST,
+    PRINCIPALS_READ, PRINCIPALS_REMOVE, PRINCIPALS_SET, RECORDS_READ, RECORDS_SCAN, Route, SERVER_READY, SERVER_STATUS,
     SERVER_VERSION, SESSIONS_END, SESSIONS_LIST, SESSIONS_READ, SPACES_CREATE, SPACES_LIST, SPACES_RETENTION,
-    SPACES_USAGE, Scope, TRANSACTIONS_COMMIT,
+    SPACES_USAGE, Scope, TOKENS_ISSUE, TOKENS_REVOKE, TRANSACTIONS_COMMIT,
 };
 
 use crate::exit::Failure;
@@ -19,6 +20,9 @@ use crate::with_contracts;
 
 /// Commands that belong to no contract, each with the narrowest of the routes that it calls.
 const COMMANDS: &[(&str, Route)] = &[
+    ("audit export", AUDIT_READ),
+    ("audit tail", AUDIT_READ),
+    ("audit verify", AUDIT_READ),
     ("backup create", BACKUP_CREATE),
     ("bench", CELLS_WRITE),
     ("branch create", BRANCHES_CREATE),
@@ -41,6 +45,10 @@ const COMMANDS: &[(&str, Route)] = &[
     ("letter drop", LETTERS_DROP),
     ("letter ls", LETTERS_LIST),
     ("letter retry", LETTERS_RETRY),
+    ("principal ls", PRINCIPALS_LIST),
+    ("principal rm", PRINCIPALS_REMOVE),
+    ("principal set", PRINCIPALS_SET),
+    ("principal show", PRINCIPALS_READ),
     ("session kill", SESSIONS_END),
     ("session ls", SESSIONS_LIST),
     ("session show", SESSIONS_READ),
@@ -49,11 +57,23 @@ const COMMANDS: &[(&str, Route)] = &[
     ("space retention", SPACES_RETENTION),
     ("space usage", SPACES_USAGE),
     ("status", SERVER_STATUS),
+    ("token create", TOKENS_ISSUE),
+    ("token ls", PRINCIPALS_LIST),
+    ("token revoke", TOKENS_REVOKE),
+    ("token rotate", TOKENS_ISSUE),
+    ("token whoami", ACCESS_WHOAMI),
+    ("token why", ACCESS_CHECK),
     ("txn", TRANSACTIONS_COMMIT),
     ("version", SERVER_VERSION),
     ("watch", CHANGES_READ),
     ("why session", RECORDS_SCAN),
 ];
+
+/// Commands beside these that reach no store: they work on a directory that they are given.
+const OF_A_DIRECTORY: &[&str] = &["token reset-root"];
+
+/// The flags that name a store, and their ids.
+const STORES: [(&str, &str); 3] = [("--url", "where-url"), ("--data", "where-data"), ("--context", "where-context")];
 
 /// Generates the list of all commands.
 macro_rules! commands {
@@ -77,13 +97,18 @@ struct Flag {
 }
 
 const FLAGS: [Flag; 5] = [
-    Flag { name: "--space", id: "where-space", is_honoured: |route| route.scope >= Scope::Space },
+    // A question about permissions has the place that it asks about in its body. A branch makes no difference there.
+    Flag {
+        name: "--space",
+        id: "where-space",
+        is_honoured: |route| route.scope >= Scope::Space || route == ACCESS_CHECK,
+    },
     Flag { name: "--branch", id: "where-branch", is_honoured: |route| route.scope >= Scope::Branch },
     // A transaction has its group in its path.
     Flag {
         name: "--group",
         id: "where-group",
-        is_honoured: |route| route.scope >= Scope::Group || route == TRANSACTIONS_COMMIT,
+        is_honoured: |route| route.scope >= Scope::Group || [TRANSACTIONS_COMMIT, ACCESS_CHECK].contains(&route),
     },
     Flag { name: "--owner", id: "where-owner", is_honoured: |route| route.is_fenced() },
     Flag { name: "--force", id: "where-force", is_honoured: |route| route.can_be_forced() || route == SESSIONS_END },
@@ -106,10 +131,20 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
         leaf = inner;
     }
     let command = words.join(" ");
+    let is_given = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
+    if OF_A_DIRECTORY.contains(&command.as_str()) {
+        let flags = STORES.into_iter().chain(FLAGS.iter().map(|flag| (flag.name, flag.id)));
+        return match flags.into_iter().find(|(_, id)| is_given(id)) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                let detail = format!("`statehouse {command}` works on the directory itself and does not take {flag}");
+                Err(Failure::usage(detail).next(format!("remove {flag}")))
+            }
+        };
+    }
     let Some((_, route)) = commands().find(|(name, _)| *name == command) else {
         return Ok(());
     };
-    let is_given = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
     let reads = READS_WITHOUT.iter().find(|(name, argument, _)| *name == command && !is_given(argument));
     let route = reads.map_or(route, |(.., route)| route);
     match FLAGS.iter().find(|flag| is_given(flag.id) && !(flag.is_honoured)(*route)) {
@@ -155,7 +190,8 @@ mod tests {
         let mut found = Vec::new();
         leaves(&Arguments::command(), "", false, &mut found);
         found.sort();
-        let mut listed: Vec<_> = commands().map(|(name, _)| (*name).to_owned()).collect();
+        let of_a_directory = OF_A_DIRECTORY.iter().map(|name| (*name).to_owned());
+        let mut listed: Vec<_> = commands().map(|(name, _)| (*name).to_owned()).chain(of_a_directory).collect();
         listed.sort();
         assert_eq!(found, listed);
     }

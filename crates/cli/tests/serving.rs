@@ -143,8 +143,8 @@ fn a_second_signal_ends_it_at_once() {
 
 #[test]
 fn a_hangup_answers_what_is_under_way_and_a_second_one_does_not_cut_it() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let server = Launch::serve(BINARY, directory.path().join("house")).start().expect("ready");
+    // A server without settings to read again.
+    let server = Launch::dev(BINARY).start().expect("ready");
     let mut under_way = half_a_request(server.address());
     server.signal("HUP");
     wait_for_log(&server, "draining");
@@ -167,7 +167,7 @@ fn a_stop_does_not_need_a_place_to_log() {
         .argument(directory.path().join("house"))
         .start()
         .expect("ready");
-    server.signal("HUP");
+    server.signal("TERM");
     assert_eq!(wait_for_end(server).status.code(), Some(0));
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::{Expected, Outcome, SessionCredentials};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
 use hyper::http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response};
 use serde::Serialize;
@@ -342,6 +342,12 @@ impl Call {
             let history =
                 history.map_err(|_| Error::Unsendable { cause: "the history is not a valid header".to_owned() })?;
             request.headers_mut().insert(&HISTORY, history);
+        }
+        if let Some(token) = &shared.options.token {
+            let mut shown = HeaderValue::from_str(&format!("Bearer {}", token.to_text()))
+                .map_err(|_| Error::Unsendable { cause: "the token is not a valid header".to_owned() })?;
+            shown.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, shown);
         }
         let response = shared.transport.send(request).await.map_err(|Unanswered { cause, may_have_arrived }| {
             let outcome = if may_have_arrived { self.unknown() } else { Outcome::NotApplied };

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use hyper::http::HeaderValue;
 use tokio::sync::Mutex;
+use wire::access::TokenText;
 
 use crate::error::Error;
 use crate::session::Numbering;
+use crate::tls::TlsFiles;
+use crate::token;
 use crate::transport::{HttpTransport, Transport};
 
 /// How a client makes its calls.
@@ -28,6 +31,10 @@ pub struct ClientOptions {
     /// The history that the store must have, as returned by [`Client::history`] before: another store, or one restored
     /// since, refuses every call.
     pub history: Option<String>,
+    /// The token that shows who sends the calls.
+    pub token: Option<TokenText>,
+    /// The files for servers at `https://`.
+    pub tls: TlsFiles,
 }
 
 impl Default for ClientOptions {
@@ -39,6 +46,8 @@ impl Default for ClientOptions {
             sessions: true,
             session_timeout: Duration::from_secs(30),
             history: None,
+            token: None,
+            tls: TlsFiles::default(),
         }
     }
 }
@@ -80,9 +89,29 @@ impl ClientOptions {
         self
     }
 
-    /// A client of the server at `http://HOST:PORT`. It connects on the first call.
+    /// Sets [`token`](Self::token).
+    pub fn token(mut self, token: TokenText) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// Sets [`token`](Self::token) to that of the environment, if there is one: the first line of the file that
+    /// `STATEHOUSE_TOKEN_FILE` names, or else `STATEHOUSE_TOKEN`.
+    pub fn token_of_environment(self) -> Result<Self, Error> {
+        let token = token::of_environment(&|name| std::env::var(name).ok());
+        let token = token.map_err(|cause| Error::Unsendable { cause })?;
+        Ok(Self { token: token.or(self.token.clone()), ..self })
+    }
+
+    /// Sets [`tls`](Self::tls).
+    pub fn tls(mut self, files: TlsFiles) -> Self {
+        self.tls = files;
+        self
+    }
+
+    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`. It connects on the first call.
     pub fn connect(self, url: &str) -> Result<Client, Error> {
-        let transport = HttpTransport::new(url).map_err(|cause| Error::Unsendable { cause })?;
+        let transport = HttpTransport::with_tls(url, &self.tls).map_err(|cause| Error::Unsendable { cause })?;
         Ok(self.over(transport))
     }
 
@@ -136,7 +165,7 @@ pub(crate) struct Scope {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT`. It connects on the first call.
+    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`. It connects on the first call.
     pub fn connect(url: &str) -> Result<Self, Error> {
         ClientOptions::default().connect(url)
     }

@@ -2,9 +2,11 @@
 //!
 //! - [`Client`]: a server, and a place in it: space, branch, group. [`ClientOptions`]: deadlines, retries, sessions.
 //! - [`cells`], [`records`], [`runs`], [`keyed`], [`transactions`], [`sessions`], [`changes`], [`catalogue`],
-//!   [`operations`]: the calls, one file for each contract. Their types are those of [`wire`].
+//!   [`principals`], [`operations`]: the calls, one file for each contract. Their types are those of [`wire`].
 //! - [`events`]: event streams that resume by themselves after an interruption.
 //! - [`Error`]: the code, whether the write may have happened, and what to do next.
+//! - [`token`]: where the token of a client comes from.
+//! - [`tls`]: whom a client trusts at `https://`, and the certificate that shows who it is.
 //! - [`transport`]: how requests travel; TCP by default, or your own.
 //! - [`Call`]: any route, with the answer exactly as sent; see [`Client::call`].
 //! - `retry`, `session`: when a call is retried, and under which number.
@@ -41,12 +43,15 @@ pub mod groups;
 pub mod keyed;
 mod letters;
 pub mod operations;
+pub mod principals;
 pub mod records;
 mod reply;
 mod retry;
 pub mod runs;
 mod session;
 pub mod sessions;
+pub mod tls;
+pub mod token;
 pub mod transactions;
 pub mod transport;
 

@@ -13,7 +13,8 @@ use wire::sessions::{
 use wire::values::SessionId;
 
 use crate::call::Call;
-use crate::client::Client;
+
+use crate::client::{Client, Scope};
 use crate::error::Error;
 use crate::events::EventStream;
 use crate::reply::Reply;
@@ -50,7 +51,9 @@ impl Sessions<'_> {
 
     /// Opens a session, and another one if the answer is lost: the first ends by its timeout.
     pub(crate) async fn open_again(&self, open: &OpenSession) -> Result<OpenedSession, Error> {
-        let call = self.client.call(SESSIONS_OPEN, &[]).json(open);
+        // It is shared by the clones of a client, which may be in other spaces.
+        let anywhere = Client { scope: Scope::default(), ..self.client.clone() };
+        let call = anywhere.call(SESSIONS_OPEN, &[]).json(open);
         call.repeatable().send_alone().await?.read()
     }
 

@@ -1,4 +1,4 @@
-//! How a request travels to a server and its answer back: over TCP, or another transport.
+//! How a request travels to a server and its answer back: over TCP, with or without TLS, or another transport.
 
 use std::error::Error as _;
 use std::future::Future;
@@ -10,9 +10,12 @@ use hyper::body::Bytes;
 use hyper::header::HOST;
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri};
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use crate::tls::{self, TlsFiles};
 
 /// The body of an answer, as it arrives.
 pub type AnswerBody = http_body_util::combinators::UnsyncBoxBody<Bytes, BrokenBody>;
@@ -55,25 +58,35 @@ pub trait Transport: Send + Sync + 'static {
     fn named(&self) -> String;
 }
 
-/// A server reached over TCP, with persistent connections.
+/// A server reached over TCP, with or without TLS, and with persistent connections.
 pub struct HttpTransport {
+    scheme: Scheme,
     authority: Authority,
-    client: legacy::Client<HttpConnector, Full<Bytes>>,
+    client: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// Whom it trusts, for people.
+    authorities: String,
 }
 
 impl HttpTransport {
-    /// The server at `http://HOST:PORT`.
+    /// The server at `http://HOST:PORT`, or at `https://HOST:PORT` if the system trusts the authority of its certificate.
     pub fn new(url: &str) -> Result<Self, String> {
-        let authority = authority_of(url)?;
+        Self::with_tls(url, &TlsFiles::default())
+    }
+
+    /// The server at `http://HOST:PORT` or `https://HOST:PORT`, with files for the latter. They are read only if the URL needs them.
+    pub fn with_tls(url: &str, files: &TlsFiles) -> Result<Self, String> {
+        let (scheme, authority) = server_of(url)?;
         let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_TIME_MAX));
+        let tls = if scheme == Scheme::HTTPS { files.config()? } else { tls::none()? };
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIME_MAX)
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .build(connector);
-        Ok(Self { authority, client })
+            .build(HttpsConnector::from((connector, tls)));
+        Ok(Self { scheme, authority, client, authorities: files.authorities() })
     }
 
     /// Where the server is: `HOST:PORT`.
@@ -81,10 +94,20 @@ impl HttpTransport {
         self.authority.as_str()
     }
 
+    fn unanswered(&self, error: &legacy::Error) -> Unanswered {
+        match tls_error(error) {
+            Some(tls) => {
+                let (cause, may_have_arrived) = tls::cause(tls, &self.authorities);
+                Unanswered { cause, may_have_arrived: may_have_arrived && !error.is_connect() }
+            }
+            None => Unanswered { cause: cause_of(error), may_have_arrived: !error.is_connect() },
+        }
+    }
+
     fn addressed(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, Unanswered> {
         let (mut parts, body) = request.into_parts();
         let mut uri = std::mem::take(&mut parts.uri).into_parts();
-        uri.scheme = Some(Scheme::HTTP);
+        uri.scheme = Some(self.scheme.clone());
         uri.authority = Some(self.authority.clone());
         let unsendable = |cause: String| Unanswered { cause, may_have_arrived: false };
         parts.uri = Uri::from_parts(uri).map_err(|error| unsendable(error.to_string()))?;
@@ -104,31 +127,48 @@ impl Transport for HttpTransport {
                 Ok(response) => {
                     Ok(response.map(|body| body.map_err(|error| BrokenBody(error.to_string())).boxed_unsync()))
                 }
-                Err(error) => Err(Unanswered { cause: cause_of(&error), may_have_arrived: !error.is_connect() }),
+                Err(error) => Err(self.unanswered(&error)),
             }
         })
     }
 
     fn named(&self) -> String {
-        format!("http://{}", self.authority)
+        format!("{}://{}", self.scheme, self.authority)
     }
 }
 
-/// `http://HOST:PORT`, with or without the scheme; the default port is 80.
-fn authority_of(url: &str) -> Result<Authority, String> {
-    let rest = match url.split_once("://") {
-        Some(("http", rest)) => rest,
-        Some((scheme, _)) => return Err(format!("{url}: {scheme} is not supported yet, only http")),
-        None => url,
+/// `http://HOST:PORT`, with or without the scheme, or `https://HOST:PORT`; the default ports are 80 and 443.
+fn server_of(url: &str) -> Result<(Scheme, Authority), String> {
+    let (scheme, default_port, rest) = match url.split_once("://") {
+        Some(("http", rest)) => (Scheme::HTTP, 80, rest),
+        Some(("https", rest)) => (Scheme::HTTPS, 443, rest),
+        Some((scheme, _)) => return Err(format!("{url}: {scheme} is not supported, only http and https")),
+        None => (Scheme::HTTP, 80, url),
     };
     let rest = rest.trim_end_matches('/');
-    let wrong = || format!("{url} is not a server address; write http://HOST:PORT");
+    let wrong = || format!("{url} is not a server address; write http://HOST:PORT or https://HOST:PORT");
     if rest.is_empty() || rest.contains(['/', '?', '#', '@', ' ']) {
         return Err(wrong());
     }
     let bare = rest.rsplit_once(']').map_or(rest, |(_, port)| port);
-    let authority = if bare.contains(':') { rest.to_owned() } else { format!("{rest}:80") };
-    authority.parse().map_err(|_| wrong())
+    let authority = if bare.contains(':') { rest.to_owned() } else { format!("{rest}:{default_port}") };
+    authority.parse().map(|authority| (scheme, authority)).map_err(|_| wrong())
+}
+
+/// What TLS says, if it is what failed. It is inside of errors of input and output, which hide it from whoever asks for their source.
+fn tls_error(error: &legacy::Error) -> Option<&rustls::Error> {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    let mut io = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.find_map(|error| {
+        let mut inner = error.get_ref();
+        while let Some(found) = inner {
+            if let Some(tls) = found.downcast_ref::<rustls::Error>() {
+                return Some(tls);
+            }
+            inner = found.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        }
+        None
+    })
 }
 
 /// The root cause, in words that say where to look.
@@ -164,10 +204,11 @@ mod tests {
 
     #[test]
     fn a_server_is_a_host_and_a_port() {
-        let authority = |url| authority_of(url).map(|authority| authority.to_string()).ok();
+        let authority = |url| server_of(url).map(|(_, authority)| authority.to_string()).ok();
         assert_eq!(authority("http://localhost:7420/"), Some("localhost:7420".into()));
         assert_eq!(authority("[::1]"), Some("[::1]:80".into()));
-        assert_eq!(authority("https://a"), None);
+        assert_eq!((authority("https://a"), authority("ftp://a")), (Some("a:443".into()), None));
+        assert!(server_of("https://a").is_ok_and(|(scheme, _)| scheme == Scheme::HTTPS));
         assert_eq!((authority(""), authority("http://a/b"), authority("http://u@a")), (None, None, None));
     }
 

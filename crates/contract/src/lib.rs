@@ -9,6 +9,7 @@
 //! - [`sessions`]: the contract of sessions: requests executed once, answers kept, pushes.
 //! - [`changes`]: the feed of changes.
 //! - [`catalogue`]: spaces, branches, how much history they keep, and what they take.
+//! - [`access`]: who may do what: principals, tokens, grants.
 //! - [`guards`]: groups that only their owner writes.
 //! - [`error`]: why a call did not succeed: [`rejection`] (an answer "no"), or [`failure`] (the environment).
 //! - [`reason`]: why a rejection refuses, where its code alone does not tell.
@@ -21,10 +22,12 @@
 //!
 //! Never: implements a contract. Nothing here reads a clock, a disk or a socket.
 
+pub mod access;
 pub mod attempt_place;
 pub mod catalogue;
 pub mod cells;
 pub mod changes;
+pub mod constant_time;
 pub mod error;
 pub mod facts;
 pub mod failure;
@@ -74,6 +77,7 @@ macro_rules! folders {
 
 with_contracts!(folders);
 
+pub use access::AccessRejection;
 pub use attempt_place::AttemptPlace;
 pub use catalogue::{Retention, SpaceUsage, Usage};
 pub use cells::CellRejection;

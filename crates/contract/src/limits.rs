@@ -79,6 +79,27 @@ pub const GUARDS_MAX: usize = 256;
 /// Open names of one guard.
 pub const GUARD_OPEN_NAMES_MAX: usize = 64;
 
+/// Principals of a store.
+pub const PRINCIPALS_MAX: usize = 10_000;
+
+/// Bytes of a principal's name.
+pub const PRINCIPAL_NAME_BYTES_MAX: usize = 128;
+
+/// Grants of a principal.
+pub const GRANTS_MAX: usize = 64;
+
+/// Identities of a principal besides its tokens.
+pub const IDENTITIES_MAX: usize = 16;
+
+/// Tokens of a principal that are good at the same time: an old one and the one that replaces it.
+pub const TOKENS_LIVE_MAX: usize = 2;
+
+/// How long a token is good at most: 90 days.
+pub const TOKEN_AGE_MAX: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// How long a token is good at least.
+pub const TOKEN_AGE_MIN: Duration = Duration::from_secs(60);
+
 /// How deep transactions may be nested that are sent as messages.
 pub const MESSAGE_DEPTH_MAX: usize = 8;
 

@@ -68,31 +68,45 @@ impl fmt::Display for NameInGroup {
     }
 }
 
-/// Appends a name with `#` and `%` written as `%23` and `%25`, so that `#` can separate two names.
+/// Parts two names in a text.
+const PART: char = '#';
+
+/// Appends a name so that `#` can part two names.
 pub(crate) fn push_escaped(text: &mut String, name: &str) {
-    let mut rest = name;
-    while let Some(place) = rest.find(['%', '#']) {
-        text.push_str(&rest[..place]);
-        text.push_str(if rest[place..].starts_with('%') { "%25" } else { "%23" });
-        rest = &rest[place + 1..];
-    }
-    text.push_str(rest);
+    escape(text, name, &[PART]);
 }
 
 /// Reads a name written by [`push_escaped`]; none if it is empty or malformed.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
+    if text.is_empty() || text.contains(PART) { None } else { unescape(text, &[PART]) }
+}
+
+/// Appends a name with `%` and these marks, which are ASCII, written as in a URL: `#` as `%23`.
+pub(crate) fn escape(text: &mut String, name: &str, marks: &[char]) {
+    let mut rest = name;
+    while let Some(place) = rest.find(|letter| letter == '%' || marks.contains(&letter)) {
+        let (before, behind) = rest.split_at(place);
+        text.push_str(before);
+        text.push_str(&escaped(behind.as_bytes()[0]));
+        rest = &behind[1..];
+    }
+    text.push_str(rest);
+}
+
+/// Reads a name that was written with these marks escaped; none for any other escape.
+pub(crate) fn unescape(text: &str, marks: &[char]) -> Option<String> {
     let mut parts = text.split('%');
     let mut name = parts.next()?.to_owned();
     for part in parts {
-        let (mark, rest) = part.split_at_checked(2)?;
-        name.push(match mark {
-            "23" => '#',
-            "25" => '%',
-            _ => return None,
-        });
-        name.push_str(rest);
+        let is_of = |mark: &&char| part.starts_with(&escaped(**mark as u8)[1..]);
+        name.push(*[&'%'].into_iter().chain(marks).find(is_of)?);
+        name.push_str(&part[2..]);
     }
-    (!text.is_empty() && !text.contains('#')).then_some(name)
+    Some(name)
+}
+
+fn escaped(mark: u8) -> String {
+    format!("%{mark:02X}")
 }
 
 /// Cell names with these prefixes are reserved for the system.

@@ -89,6 +89,10 @@ numbered_texts! {
         NeverEnds = "its type has no end; release it instead",
         TwoNumbers = "two of its operations have numbers of commits",
         OlderLevel = "the store is still at the level of an older release",
+        NoVerbs = "it permits nothing",
+        IdentityTwice = "two of its identities are the same",
+        RateOfZero = "its rate is zero, so it could send nothing; revoke its tokens instead",
+        TokenAge = "its token would be good for less than a minute, or for more than 90 days",
     }
 }
 

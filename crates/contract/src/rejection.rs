@@ -1,5 +1,6 @@
 //! A rejection: an answer "no" that depends on the data only. What is about one contract is nested, and lies with it.
 
+use crate::access::AccessRejection;
 use crate::error::Error;
 use crate::facts::{Class, Facts, Members, members};
 use crate::reason::RefusalReason;
@@ -144,6 +145,9 @@ macro_rules! rejection {
             /// Something about a session.
             #[error(transparent)]
             Session(#[from] SessionRejection),
+            /// Something about a principal or a token.
+            #[error(transparent)]
+            Access(#[from] AccessRejection),
         }
 
         $(
@@ -181,6 +185,7 @@ macro_rules! rejection {
                     Rejection::Damaged { .. } => Facts::of("SH-2023", Class::Damaged),
                     $(Rejection::$thing(rejection) => rejection.facts(),)*
                     Rejection::Session(rejection) => rejection.facts(),
+                    Rejection::Access(rejection) => rejection.facts(),
                 }
             }
 
@@ -209,6 +214,7 @@ macro_rules! rejection {
                     Rejection::InvalidDeclaration { what, reason } => members!["what" => what, "reason" => reason.text()],
                     $(Rejection::$thing(rejection) => rejection.members(),)*
                     Rejection::Session(rejection) => rejection.members(),
+                    Rejection::Access(rejection) => rejection.members(),
                 }
             }
         }
@@ -216,6 +222,12 @@ macro_rules! rejection {
 }
 
 with_contracts!(rejection);
+
+impl From<AccessRejection> for Error {
+    fn from(rejection: AccessRejection) -> Self {
+        Error::Rejected(rejection.into())
+    }
+}
 
 impl From<SessionRejection> for Error {
     fn from(rejection: SessionRejection) -> Self {

@@ -323,6 +323,10 @@ impl EntryLog for GatheringLog {
         self.log.ends(shard)
     }
 
+    fn bytes_from(&self, shard: ShardId, first: u64) -> Option<u64> {
+        self.log.bytes_from(shard, first)
+    }
+
     fn start_after(&self, shard: ShardId, at: Position, history: u64) -> Result<(), JournalError> {
         self.log.start_after(shard, at, history)
     }

@@ -126,6 +126,12 @@ pub trait EntryLog: Send + Sync {
     /// counts for nothing: it always stays. Waits for nobody.
     fn kept_bytes(&self) -> u64;
 
+    /// About how many bytes of its files lie from the entry `first` of `shard` to the newest one, those of other shards between
+    /// them included; none if it does not know. For the progress of reading them.
+    fn bytes_from(&self, _shard: ShardId, _first: u64) -> Option<u64> {
+        None
+    }
+
     /// Makes durable, beside the entries, which of them are known to be durable.
     fn settle(&self) -> Result<(), JournalError>;
 

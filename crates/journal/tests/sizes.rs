@@ -106,3 +106,26 @@ fn segments_without_space_get_it_before_they_are_used() {
     drop(files);
     assert_eq!(open(directory.path()).read(1, 1, usize::MAX).unwrap().len(), 100);
 }
+
+/// For the progress of a replay.
+#[test]
+fn what_is_left_to_read_is_known_to_a_place() {
+    const PLACE_BYTES: u64 = 256 << 10;
+    let directory = tempfile::tempdir().unwrap();
+    let files = create(directory.path());
+    assert_eq!(files.bytes_from(1, 1), None, "of a shard that is not there");
+    let payload = vec![7; 10_000];
+    for _ in 0..200 {
+        files.append(1, 1, &[&payload]).unwrap();
+        files.upkeep().unwrap();
+    }
+    drop(files);
+    let files = open(directory.path());
+    let left: Vec<u64> = (1..=201).map(|index| files.bytes_from(1, index).unwrap()).collect();
+    assert_eq!((left[0], left[200]), (files.kept_bytes(), 0));
+    assert!(left.is_sorted_by(|one, next| one >= next), "{left:?}");
+    for (index, left) in left.iter().enumerate() {
+        let at_least = (200 - index as u64) * 10_000;
+        assert!(*left >= at_least && *left < at_least * 11 / 10 + 2 * PLACE_BYTES, "{index}: {left}, {at_least}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Answers to commands, as bytes that can be stored and sent again; `docs/formats/entry.md`.
 
+mod access;
 pub(crate) mod rejection;
 
 use contract::{Rejection, Updated};

@@ -74,6 +74,7 @@ impl Draft {
         let Self { state, catalogue, keys, folded, windows, session, stamp, .. } = self;
         let call = Call {
             machine: MACHINE,
+            sender: None,
             session: *session,
             catalogue_revision: catalogue.revision,
             body: b"",

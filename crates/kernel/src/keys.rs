@@ -1,10 +1,9 @@
 //! The only place that builds raw keys; `docs/formats/keys.md` is the specification.
 //!
-//! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are escaped,
-//! so that bytes sort like the parts. Rows of the shard itself follow all buckets.
+//! A key is `generation, bucket, kind, space, branch, group, name, ...`. Numbers are big-endian and names are escaped, so that bytes sort
+//! like the parts. Rows of the shard itself follow all buckets. Generations are local to a node: images and hashes see keys without them.
 //!
 //! Keeps: K5 (two different things never have the same key, and a prefix of names is a prefix of keys).
-//! Generations are local to a node: images and hashes see keys without them.
 
 pub mod catalogue;
 pub mod cells;
@@ -180,11 +179,13 @@ enum ShardKind {
     IndexFill = 0x0e,
     Usage = 0x0f,
     CatalogueGuard = 0x10,
+    CataloguePrincipal = 0x11,
+    AuditHead = 0x12,
 }
 
 impl ShardKind {
     /// Those that have second copies.
-    const COPIED: [ShardKind; 9] = [
+    const COPIED: [ShardKind; 11] = [
         ShardKind::Applied,
         ShardKind::CatalogueMeta,
         ShardKind::CatalogueSpace,
@@ -192,12 +193,14 @@ impl ShardKind {
         ShardKind::CatalogueType,
         ShardKind::CatalogueMachine,
         ShardKind::CatalogueGuard,
+        ShardKind::CataloguePrincipal,
+        ShardKind::AuditHead,
         ShardKind::IndexFill,
         ShardKind::Usage,
     ];
 
     /// All of them, in words.
-    const WORDS: [(ShardKind, &str); 14] = [
+    const WORDS: [(ShardKind, &str); 16] = [
         (ShardKind::Applied, "the progress of the store"),
         (ShardKind::CatalogueMeta, CATALOGUE_WORDS),
         (ShardKind::CatalogueSpace, CATALOGUE_WORDS),
@@ -205,6 +208,8 @@ impl ShardKind {
         (ShardKind::CatalogueType, CATALOGUE_WORDS),
         (ShardKind::CatalogueMachine, CATALOGUE_WORDS),
         (ShardKind::CatalogueGuard, CATALOGUE_WORDS),
+        (ShardKind::CataloguePrincipal, CATALOGUE_WORDS),
+        (ShardKind::AuditHead, "the head of the audit"),
         (ShardKind::Changes, "the change feed"),
         (ShardKind::Counts, "the counts of records"),
         (ShardKind::RunCounts, "the counts of runs"),

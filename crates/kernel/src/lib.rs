@@ -19,6 +19,7 @@
 
 pub mod answer;
 pub mod applied;
+pub mod audit;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod catalogue;
@@ -65,7 +66,7 @@ pub mod value;
 
 pub use answer::{Answer, ClaimedOutcome, OpOutcome};
 pub use applied::Applied;
-pub use catalogue::{BranchId, Catalogue, CatalogueChange, SpaceId};
+pub use catalogue::{AccessChange, BranchId, Catalogue, CatalogueChange, SpaceId};
 pub use cells::trim::CellTrim;
 pub use command::hosted::HostedCommand;
 pub use command::{
@@ -91,7 +92,7 @@ pub use tally::{Conflict, Tally};
 pub use value::ValueRef;
 
 /// The level of behaviour that this release proposes and the highest it can apply.
-pub const LEVEL: u32 = LEVEL_OF_KEYED;
+pub const LEVEL: u32 = LEVEL_OF_ACCESS;
 
 /// From this level on groups can be guarded, types can be without an end, and a claim by name of a held record has a
 /// refusal of its own.
@@ -102,6 +103,9 @@ pub(crate) const LEVEL_OF_DEAD_LETTERS: u32 = 3;
 
 /// From this level on there is keyed state.
 pub(crate) const LEVEL_OF_KEYED: u32 = 3;
+
+/// From this level on there are principals, and the audit.
+pub(crate) const LEVEL_OF_ACCESS: u32 = 4;
 
 /// From here on, attempts of another history start above those of the one before.
 pub(crate) const LEVEL_OF_EPOCHS: u32 = 3;

@@ -1,14 +1,16 @@
 //! The data contracts as one deterministic machine, with users' machines beside them.
 
 use contract::Rejection;
+use contract::access::audit::Decision;
 use kv::{KeyRange, Staging, Writer};
 use session::{Call, CommandDigest, Execution, Halt, Machine, Pushes, SessionEvent, Stamp};
 
 use crate::answer::{Answer, OpOutcome};
-use crate::catalogue::Catalogue;
+use crate::audit::{self, Recorded};
+use crate::catalogue::{Catalogue, CatalogueChange};
 use crate::command::digest::{digest, digest_hosted};
 use crate::command::hosted::HostedCommand;
-use crate::command::{Body, ClaimNext, MACHINE};
+use crate::command::{AuditNote, Body, ClaimNext, MACHINE};
 use crate::context::Applying;
 use crate::damage;
 use crate::entry_budget::EntryBudget;
@@ -170,7 +172,8 @@ impl Machine for Contracts {
         pushes: &mut Pushes,
     ) -> Result<(), Halt> {
         let (stamp, commit) = (event.stamp, event.commit);
-        let call = Call { machine: MACHINE, session: None, catalogue_revision: 0, body: b"", stamp, commit };
+        let call =
+            Call { machine: MACHINE, session: None, sender: None, catalogue_revision: 0, body: b"", stamp, commit };
         self.folded.savepoint();
         owned::begin_to_give_back(&mut self.applying(state, &call, pushes), event);
         self.windows.settle();
@@ -179,6 +182,37 @@ impl Machine for Contracts {
 }
 
 impl Contracts {
+    /// Changes the catalogue, and records it if it is known who does; or about whom it is, which is then known from now on. What
+    /// cannot be recorded is not done.
+    fn change_catalogue(
+        &mut self,
+        change: &CatalogueChange,
+        state: &mut Staging,
+        call: &Call<'_>,
+        pushes: &mut Pushes,
+    ) -> Result<Result<Option<u32>, Rejection>, Halt> {
+        let is_recorded = call.sender.is_some() || matches!(change, CatalogueChange::Access(_));
+        // Names are those from before: of what is deleted, too.
+        let recorded = is_recorded.then(|| (audit::act_of(&self.catalogue, change), self.catalogue.clone()));
+        let assigned = match self.catalogue.change(change, call.stamp.wall_us, &self.keys, state) {
+            Ok(assigned) => assigned,
+            Err(rejection) => return Ok(Err(rejection)),
+        };
+        let Some(((act, on), before)) = recorded else { return Ok(Ok(assigned)) };
+        let mut applying = self.applying(state, call, pushes);
+        let recorded = audit::record(&mut applying, &Recorded { act, on: &on, decision: Decision::Done });
+        // Damage is looked for here, since whoever finds it later undoes the rows, and not the catalogue in memory.
+        let recorded = applying.undo_if_damaged(recorded).map(|recorded| match recorded {
+            Ok(recorded) => recorded,
+            Err(damaged) => Err(damage::refusal(&damaged, &before)),
+        });
+        if !matches!(recorded, Ok(Ok(()))) {
+            applying.undo();
+            self.catalogue = before;
+        }
+        Ok(recorded?.map(|()| assigned))
+    }
+
     fn apply_body(
         &mut self,
         state: &mut Staging,
@@ -189,7 +223,7 @@ impl Contracts {
         let decided = |answer| (answer, Execution::Decided { owned: Vec::new() });
         let body = Body::decode(call.body)?;
         if let Body::Catalogue(change) = &body {
-            let changed = self.catalogue.change(change, &self.keys, state);
+            let changed = self.change_catalogue(change, state, call, pushes)?;
             check_brought(&self.catalogue, &self.hosted)?;
             return Ok(decided(match changed {
                 Ok(assigned) => done(assigned.map(OpOutcome::Assigned).into_iter().collect()),
@@ -223,6 +257,10 @@ impl Contracts {
                 receive::delivered(&mut applying, &delivered)?.map_or_else(Answer::Rejected, |()| done(Vec::new()))
             }
             Body::DeadLetter(letter) => dead_letters::command(&mut applying, &letter)?,
+            Body::Audit(AuditNote { act, on, decision }) => {
+                let recorded = audit::record(&mut applying, &Recorded { act, on, decision })?;
+                recorded.map_or_else(Answer::Rejected, |()| done(Vec::new()))
+            }
             Body::Catalogue(_) | Body::Level(_) | Body::Trim(_) => unreachable!("they were dealt with above"),
         };
         let execution = match &answer {

@@ -7,6 +7,8 @@ pub(crate) mod limits;
 mod numbered;
 pub(crate) mod scope;
 
+use contract::access::audit::Decision;
+use contract::object_text::ObjectText;
 use contract::{RefusalReason, Rejection};
 use session::Halt;
 
@@ -14,6 +16,7 @@ use self::limits::within_limits;
 use self::numbered::Numbered;
 use self::scope::Scope;
 use crate::answer::{Answer, OpOutcome};
+use crate::audit::{self, Recorded};
 use crate::catalogue::Catalogue;
 use crate::command::{Guard, Op, Transact};
 use crate::conflicts::note_conflict;
@@ -26,7 +29,13 @@ use crate::outbox;
 pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Answer, Halt> {
     let body_bytes = applying.call.body.len();
     Ok(match try_transact(applying, transact, body_bytes)? {
-        Ok(Transacted { commit, outcomes }) => Answer::Done { commit, outcomes },
+        Ok(Transacted { commit, outcomes }) => match record_force(applying, transact)? {
+            Ok(()) => Answer::Done { commit, outcomes },
+            Err(rejection) => {
+                applying.undo();
+                Answer::Rejected(rejection)
+            }
+        },
         Err(rejection) => {
             applying.undo();
             if let Ok(scope) = Scope::of(applying.catalogue, applying.keys, transact) {
@@ -35,6 +44,20 @@ pub(crate) fn transact(applying: &mut Applying<'_>, transact: &Transact<'_>) -> 
             Answer::Rejected(rejection)
         }
     })
+}
+
+/// A write that is forced by somebody who is known is recorded, or not done.
+fn record_force(applying: &mut Applying<'_>, transact: &Transact<'_>) -> Result<Result<(), Rejection>, Halt> {
+    if !transact.force || applying.call.sender.is_none() {
+        return Ok(Ok(()));
+    }
+    let mut on = ObjectText::default();
+    if let Ok(space) = applying.catalogue.space(transact.space) {
+        let branch = space.live_branch(transact.branch).map_or("", |branch| &branch.name);
+        on.text("space", &space.name).text("branch", branch);
+    }
+    on.text_if("group", group_of(transact));
+    audit::record(applying, &Recorded { act: "write", on: &on.finish(), decision: Decision::Forced })
 }
 
 /// A transaction that was applied, now or before.

@@ -100,6 +100,11 @@ impl Table {
         self.bytes() == 0
     }
 
+    /// How many keys it has, with however many versions.
+    pub(crate) fn keys(&self) -> usize {
+        self.read().len()
+    }
+
     /// The newest version of `probe`'s key at or below its sequence; none if the table has none.
     pub(crate) fn get(&self, probe: &Probe<'_>) -> Option<Found> {
         if !self.filter.may_contain(&probe.hash) {

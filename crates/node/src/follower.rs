@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::Error;
-use journal::{Append, Ends, Entry, EntryKind, JournalError, Position};
+use journal::{Append, ENTRY_OVERHEAD_BYTES_MAX, Ends, Entry, EntryKind, JournalError, Position};
 use kernel::{Applied, EntryHeader, EntryPlace};
 use kv::{Overlay, Store};
 use session::Halt;
@@ -130,8 +130,14 @@ impl Follower {
             }));
         }
         let upto = last.index.min(index).max(from);
-        opening.begin(upto - from);
+        let bytes_left = |at: u64| self.parts.log.bytes_from(self.parts.place.id, at + 1);
+        let bytes = bytes_left(from);
+        opening.begin(upto - from, bytes);
         while self.at.index < upto {
+            // In the files, entries take more than they are counted as.
+            if let (Some(bytes), Some(left)) = (bytes, bytes_left(self.at.index)) {
+                opening.at_least(bytes.saturating_sub(left));
+            }
             let entries = self.parts.log.read(self.parts.place.id, self.at.index + 1, CHUNK_BYTES);
             let entries = entries.map_err(|error| from_journal(&error))?;
             if entries.is_empty() {
@@ -148,7 +154,7 @@ impl Follower {
                 let place = EntryPlace { index, term, history, hash: position.hash };
                 self.apply.apply_or_fail(&place, &entry.payload)?;
                 self.at = position;
-                opening.at(entry.index - from);
+                opening.at(entry.index - from, (entry.payload.len() + ENTRY_OVERHEAD_BYTES_MAX) as u64);
             }
         }
         Ok(upto - from)

@@ -16,6 +16,7 @@ use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_T
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Request, Response, Uri};
 use axum::response::IntoResponse;
+use contract::object_text::ObjectText;
 use contract::time::millis;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
@@ -25,9 +26,10 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{Caller, Identification, Stranger};
 use crate::alarm::Alarm;
 use crate::answer::Answer;
-use crate::gate::{Hosts, harden};
+use crate::gate::{Page, harden};
 use crate::guarded::InRequest;
 use crate::http::dispatch::{Answering, HISTORY, Prepared, Routed};
 use crate::json_memory::memory_of;
@@ -36,7 +38,9 @@ use crate::load::{Load, Permit};
 use crate::metrics::Metrics;
 use crate::page_memory::PageMemory;
 use crate::problem::Problem;
+use crate::reloading::Reloading;
 use crate::request_id::RequestId;
+use crate::transport::Peer;
 use crate::{Server, streamed};
 
 /// Smaller answers do not count against the memory for requests: they fit into the buffers of their connection.
@@ -52,23 +56,29 @@ pub(crate) struct Admission {
     load: Arc<Load>,
     stopping: CancellationToken,
     metrics: Metrics,
-    hosts: Arc<Hosts>,
+    reloading: Reloading,
 }
 
 impl Admission {
     pub(crate) fn new(server: Server) -> Self {
         let (limits, load) = (server.limits.clone(), server.load.clone());
         let (stopping, metrics) = (server.stopping.clone(), server.metrics.clone());
-        let hosts = server.hosts.clone();
-        Self { server, limits, load, stopping, metrics, hosts }
+        let reloading = server.reloading();
+        Self { server, limits, load, stopping, metrics, reloading }
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>, mut in_request: InRequest) -> Response<Answer> {
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: &Peer,
+        mut in_request: InRequest,
+    ) -> Response<Answer> {
         let (parts, body) = request.into_parts();
         let safe = parts.method.is_safe();
         let id = RequestId::next();
-        let mut response = match self.admit(id, parts, body, &mut in_request.alarm).await {
+        let page = self.page(&parts.headers);
+        let mut response = match self.admit(id, parts, body, peer, page.as_ref(), &mut in_request.alarm).await {
             Ok(response) => self.finish(response, safe, in_request),
             Err(problem) => {
                 self.metrics.refused(problem.code());
@@ -78,7 +88,15 @@ impl Admission {
         id.put_into(&mut response);
         response.headers_mut().insert(&HISTORY, self.server.history.clone());
         harden(response.headers_mut());
+        if let Some(page) = page {
+            page.permit(response.headers_mut());
+        }
         response
+    }
+
+    /// The page that sent a request, if its origin was named. A page is let in with a token only.
+    fn page(&self, headers: &HeaderMap) -> Option<Page> {
+        (self.server.identification == Identification::Required).then(|| self.reloading.hosts().page(headers)).flatten()
     }
 
     async fn admit(
@@ -86,22 +104,36 @@ impl Admission {
         id: RequestId,
         parts: Parts,
         body: Incoming,
+        peer: &Peer,
+        page: Option<&Page>,
         alarm: &mut Alarm,
     ) -> Result<Response<Body>, Problem> {
-        if let Err(problem) = self.hosts.check(&parts) {
+        if let Err(problem) = self.reloading.hosts().check(&parts, peer.is_over_tls(), page) {
             self.metrics.refused(problem.code());
             // Its body is not read.
             return Ok(close_after(problem));
         }
+        // A browser asks without the token that it is going to show.
+        if let Some(preflight) = page.and_then(|page| page.preflight(&parts)) {
+            return Ok(preflight);
+        }
         self.check_head(&parts)?;
         let routed = Routed::find(&parts);
+        let server = match self.known(&parts, peer, &routed) {
+            Ok(server) => server,
+            Err(problem) => {
+                self.metrics.refused(problem.code());
+                // A stranger's body is not read.
+                return Ok(close_after(problem));
+            }
+        };
         if routed.is_always_admitted() {
             if !body.is_end_stream() {
                 let problem = Problem::refused_member("body", "invalid body: this call takes no body");
                 self.metrics.refused(problem.code());
                 return Ok(close_after(problem));
             }
-            return Ok(routed.prepare(&self.server, &parts, Bytes::new()).begin().await);
+            return Ok(routed.prepare(&server, &parts, Bytes::new()).begin().await);
         }
         if self.stopping.is_cancelled() {
             return Err(Problem::stopping());
@@ -115,7 +147,7 @@ impl Admission {
             }
         };
         let route = (parts.method.clone(), parts.uri.clone());
-        let prepared = routed.prepare(&self.server, &parts, bytes);
+        let prepared = routed.prepare(&server, &parts, bytes);
         let wait = prepared.wait;
         let (gate, limit) = match wait {
             Some(_) => (&self.load.waits, "waits_max"),
@@ -143,6 +175,26 @@ impl Admission {
             tracing::warn!(request_id = %id, %method, path, status, took_ms = millis(took), "slow request");
         }
         answered.ok_or_else(|| Problem::unanswered(time_max))
+    }
+
+    /// The server for whoever sends the request. Refuses who is not known, unless anybody may call the route.
+    fn known(&self, parts: &Parts, peer: &Peer, routed: &Routed) -> Result<Server, Problem> {
+        let server = &self.server;
+        // Nobody is known by what was shown, so there is nobody to name.
+        let note = || server.denials.note(&server.house, "authenticate", ObjectText::default());
+        let caller = Caller::of(server.identification, &parts.headers, peer, &server.house).inspect_err(|_| note())?;
+        if let Caller::Known { principal, .. } = &caller {
+            server.rates.take(principal).map_err(|max| Problem::too_fast(&principal.name, max))?;
+        }
+        match caller {
+            Caller::Unknown(stranger) if !routed.is_open() => {
+                if stranger != Stranger::Silent {
+                    note();
+                }
+                Err(Problem::stranger(&stranger))
+            }
+            caller => Ok(self.server.called_by(caller)),
+        }
     }
 
     fn check_head(&self, parts: &Parts) -> Result<(), Problem> {

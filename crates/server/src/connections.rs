@@ -15,8 +15,7 @@ use http_body_util::BodyExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +29,8 @@ use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, REFUSALS_MAX, ServerLimit
 use crate::load::{Load, Permit};
 use crate::problem::Problem;
 use crate::request_id::RequestId;
+use crate::transport::tls::{Refused, Tls, open};
+use crate::transport::{Arrived, Listeners, Peer, Socket};
 
 /// How long accepting pauses when the system has no descriptors or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -49,6 +50,8 @@ pub(crate) struct Connections {
     pub(crate) stopping: CancellationToken,
     pub(crate) tracker: TaskTracker,
     pub(crate) refusals: Arc<Semaphore>,
+    /// The certificates, where the address speaks TLS.
+    tls: Option<Arc<Tls>>,
 }
 
 impl Connections {
@@ -57,23 +60,24 @@ impl Connections {
         load: Arc<Load>,
         admission: Arc<Admission>,
         stopping: CancellationToken,
+        tls: Option<Arc<Tls>>,
     ) -> Self {
         let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
-        Self { limits, load, admission, stopping, tracker: TaskTracker::new(), refusals }
+        Self { limits, load, admission, stopping, tracker: TaskTracker::new(), refusals, tls }
     }
 
     /// Accepts connections until `until`. Connections that arrive while the server stops get one request each, to be
     /// told so.
-    pub(crate) async fn accept(&self, listener: &TcpListener, until: impl Future<Output = ()>) {
+    pub(crate) async fn accept(&self, listeners: &Listeners, until: impl Future<Output = ()>) {
         let mut until = pin!(until);
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = &mut until => return,
-                accepted = listener.accept() => accepted,
+                accepted = listeners.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.begin(stream),
+                Ok(arrived) => self.begin(arrived),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept connections");
@@ -83,36 +87,37 @@ impl Connections {
         }
     }
 
-    fn begin(&self, stream: TcpStream) {
-        let prepared = stream.set_nodelay(true);
+    fn begin(&self, arrived: Arrived) {
         let Some(permit) = self.load.connections.enter() else {
-            return self.refuse(stream);
+            return self.refuse(arrived);
         };
-        if prepared.is_err() {
-            return;
-        }
         let connection = Connection {
             limits: self.limits.clone(),
+            load: self.load.clone(),
+            tls: self.tls.clone(),
             admission: self.admission.clone(),
             stopping: self.stopping.clone(),
             permit,
         };
         if self.stopping.is_cancelled() {
             // Nobody waits for these when the server stops.
-            tokio::spawn(connection.serve(stream, false));
+            tokio::spawn(connection.begin(arrived, false));
         } else {
-            self.tracker.spawn(connection.serve(stream, true));
+            self.tracker.spawn(connection.begin(arrived, true));
         }
     }
 
     /// Tells a client that there are too many connections, unless too many clients are being told already.
-    fn refuse(&self, stream: TcpStream) {
+    fn refuse(&self, arrived: Arrived) {
         let Ok(permit) = self.refusals.clone().try_acquire_owned() else {
             return;
         };
         let problem = Problem::too_many_connections(self.limits.connections_max);
+        let (tls, load, limits) = (self.tls.clone(), self.load.clone(), self.limits.clone());
         tokio::spawn(async move {
-            end(stream, Some(problem)).await;
+            if let Ok((socket, _)) = open(arrived, tls.as_ref(), &load, &limits).await {
+                end(socket, Some(problem)).await;
+            }
             drop(permit);
         });
     }
@@ -126,20 +131,37 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 
 struct Connection {
     limits: Arc<ServerLimits>,
+    load: Arc<Load>,
+    tls: Option<Arc<Tls>>,
     admission: Arc<Admission>,
     stopping: CancellationToken,
     permit: Permit,
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream, keep_alive: bool) {
+    /// Serves a connection after its handshake, if it has one. A server that stops does not wait for handshakes.
+    async fn begin(self, arrived: Arrived, keep_alive: bool) {
+        let opened = tokio::select! {
+            opened = open(arrived, self.tls.as_ref(), &self.load, &self.limits) => opened,
+            () = self.stopping.cancelled(), if keep_alive => return,
+        };
+        match opened {
+            Ok((socket, peer)) => self.serve(socket, peer, keep_alive).await,
+            Err(Refused::PlainHttp(stream)) => end(stream, Some(Problem::plain_http())).await,
+            Err(Refused::Said(stream)) => end(stream, None).await,
+            Err(Refused::Gone) => {}
+        }
+    }
+
+    async fn serve(self, stream: Socket, peer: Peer, keep_alive: bool) {
         let watch = Arc::new(Watch::default());
         let ended = {
+            let peer = Arc::new(peer);
             let io = TokioIo::new(Guarded::new(stream, watch.clone(), self.limits.clone()));
             let service = service_fn(|request| {
                 let in_request = watch.begin_request();
-                let admission = self.admission.clone();
-                async move { Ok::<_, Infallible>(admission.answer(request, in_request).await) }
+                let (admission, peer) = (self.admission.clone(), peer.clone());
+                async move { Ok::<_, Infallible>(admission.answer(request, &peer, in_request).await) }
             });
             let mut connection = pin!(self.http(keep_alive).serve_connection(io, service));
             tokio::select! {
@@ -155,7 +177,7 @@ impl Connection {
         };
         if watch.stalled() {
             // Discards what the system still holds for this client.
-            let _ = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+            stream.forget_unsent();
             tracing::debug!("a client stopped reading");
             return;
         }
@@ -187,7 +209,7 @@ impl Connection {
 }
 
 /// Closes a connection: sends the refusal, shuts down writing, and reads what is still arriving.
-async fn end(mut stream: TcpStream, refusal: Option<Problem>) {
+async fn end(mut stream: impl AsyncRead + AsyncWrite + Unpin, refusal: Option<Problem>) {
     let ending = async {
         if let Some(problem) = refusal {
             stream.write_all(&problem_bytes(problem).await).await?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::access::{Area, Verb};
 use contract::{Error, Failure, FailureKind};
 use statehouse::TransferError;
 use statehouse::export::Prepared;
@@ -16,6 +17,7 @@ use tokio::sync::Semaphore;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
+use crate::access::Permission;
 use crate::api::call::Call;
 use crate::api::refusal::Refusal;
 use crate::backup::COMMIT_HEADER;
@@ -32,6 +34,14 @@ impl Default for Exports {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(EXPORTS_RUNNING_MAX)))
     }
+}
+
+/// What an export needs, of one space or of all.
+pub(crate) fn permission() -> Permission<NoQuery, NoBody> {
+    Permission::of("snapshot store, of the space or of every space", |asking, needs| match asking.scope.space {
+        Some(_) => needs.everything(Verb::Snapshot, Area::Store),
+        None => needs.store(Verb::Snapshot),
+    })
 }
 
 /// Without a space, exports all spaces.

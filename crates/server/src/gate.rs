@@ -8,10 +8,12 @@
 //!   `localhost`, and [`Hosts`] listed by the operator.
 //! - `Origin` and `Sec-Fetch-Site` name the page that sent it. Requests of other origins are refused, including reads:
 //!   some are expensive, or have effects. Probes and documentation are open to all, because they reveal nothing about
-//!   the data.
+//!   the data. `pages`: origins that the operator has named, for a server that asks for tokens.
 //!
 //! Keeps: the gate comes before anything else, and every answer carries the headers of `harden`. Never: trusts
 //! `Forwarded` or `X-Forwarded-Host`.
+
+mod pages;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,6 +28,8 @@ use wire::routes::{
 };
 
 use crate::problem::Problem;
+use pages::Origins;
+pub(crate) use pages::Page;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -38,10 +42,11 @@ static NOTHING: HeaderValue =
 static NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 static NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The names that a server answers to, besides `localhost` and IP addresses.
+/// The names that a server answers to, besides `localhost` and IP addresses, and the origins whose pages may send requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     names: Vec<String>,
+    origins: Origins,
 }
 
 impl Hosts {
@@ -65,17 +70,39 @@ impl Hosts {
         &self.names
     }
 
-    /// Admits a request, or says why not.
-    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Problem> {
-        let host = self.host(parts)?;
-        if is_open(&parts.method, parts.uri.path()) {
+    /// Adds an origin whose pages may send requests, with a token; false if it is no origin. Nothing comes of it where no token
+    /// is asked for.
+    ///
+    /// ```
+    /// let mut hosts = statehouse_server::gate::Hosts::default();
+    /// assert!(hosts.add_origin("https://app.example"));
+    /// assert!(!hosts.add_origin("app.example") && !hosts.add_origin("*"));
+    /// ```
+    pub fn add_origin(&mut self, origin: &str) -> bool {
+        self.origins.add(origin)
+    }
+
+    /// The origins.
+    pub fn origins(&self) -> &[String] {
+        self.origins.names()
+    }
+
+    /// The page of a named origin that sent a request.
+    pub(crate) fn page(&self, headers: &HeaderMap) -> Option<Page> {
+        self.origins.page(headers)
+    }
+
+    /// Admits a request, or says why not. One that has come over TLS is of `https://`. It may have been sent by a `page` of a named origin.
+    pub(crate) fn check(&self, parts: &Parts, is_over_tls: bool, page: Option<&Page>) -> Result<(), Problem> {
+        let host = self.host(parts, is_over_tls)?;
+        if page.is_some() || is_open(&parts.method, parts.uri.path()) {
             return Ok(());
         }
-        self.check_page(&parts.headers, host)
+        self.check_page(&parts.headers, host, is_over_tls)
     }
 
     /// The host that a request is addressed to.
-    fn host<'parts>(&self, parts: &'parts Parts) -> Result<Authority<'parts>, Problem> {
+    fn host<'parts>(&self, parts: &'parts Parts, is_over_tls: bool) -> Result<Authority<'parts>, Problem> {
         let refuse = |reason: String| Problem::other_host(&reason);
         if parts.method == Method::CONNECT || !parts.uri.path().starts_with('/') {
             return Err(refuse(format!("the request's target is {:?}, not a path", parts.uri.to_string())));
@@ -90,7 +117,7 @@ impl Hosts {
         if !self.is_ours(host.host) {
             return Err(refuse(format!("Host is {shown:?}")));
         }
-        if !agrees(&parts.uri, host) {
+        if !agrees(&parts.uri, host, is_over_tls) {
             return Err(refuse(format!("Host is {shown:?}, the request's target is {:?}", parts.uri.to_string())));
         }
         Ok(host)
@@ -108,26 +135,27 @@ impl Hosts {
     }
 
     /// Refuses a request sent by a page of another origin.
-    fn check_page(&self, headers: &HeaderMap, host: Authority<'_>) -> Result<(), Problem> {
+    fn check_page(&self, headers: &HeaderMap, host: Authority<'_>, is_over_tls: bool) -> Result<(), Problem> {
         for site in headers.get_all(&SEC_FETCH_SITE) {
             if !matches!(site.as_bytes(), b"none" | b"same-origin") {
                 return Err(Problem::other_origin("Sec-Fetch-Site", &String::from_utf8_lossy(site.as_bytes())));
             }
         }
         for origin in headers.get_all(ORIGIN) {
-            if !origin.to_str().is_ok_and(|origin| self.is_same_origin(origin, host)) {
+            if !origin.to_str().is_ok_and(|origin| self.is_same_origin(origin, host, is_over_tls)) {
                 return Err(Problem::other_origin("Origin", &String::from_utf8_lossy(origin.as_bytes())));
             }
         }
         Ok(())
     }
 
-    /// Whether an origin belongs to a host. A TLS proxy may be in front of a listed name.
-    fn is_same_origin(&self, origin: &str, host: Authority<'_>) -> bool {
+    /// Whether an origin belongs to a host. A TLS proxy may be in front of a listed name. What comes over TLS itself was not sent by a
+    /// page without: whoever is between a browser and such a page writes it.
+    fn is_same_origin(&self, origin: &str, host: Authority<'_>, is_over_tls: bool) -> bool {
         let listed = matches!(host.host, Host::Name(name) if self.is_listed(name));
         let (rest, default_port) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
-            (Some(rest), _) => (rest, 80),
-            (_, Some(rest)) if listed => (rest, 443),
+            (Some(rest), _) if !is_over_tls => (rest, 80),
+            (_, Some(rest)) if listed || is_over_tls => (rest, 443),
             _ => return false,
         };
         Authority::parse(rest).is_some_and(|origin| origin.is_same(host, default_port))
@@ -144,11 +172,12 @@ fn is_open(method: &Method, path: &str) -> bool {
 }
 
 /// Whether a target names no host, or the same host as `Host`.
-fn agrees(uri: &Uri, host: Authority<'_>) -> bool {
+fn agrees(uri: &Uri, host: Authority<'_>, is_over_tls: bool) -> bool {
+    let (ours, default_port) = if is_over_tls { ("https", 443) } else { ("http", 80) };
     match (uri.scheme_str(), uri.authority()) {
         (None, None) => true,
-        (Some("http"), Some(target)) => {
-            Authority::parse(target.as_str()).is_some_and(|target| target.is_same(host, 80))
+        (Some(scheme), Some(target)) if scheme == ours => {
+            Authority::parse(target.as_str()).is_some_and(|target| target.is_same(host, default_port))
         }
         _ => false,
     }
@@ -262,7 +291,11 @@ mod tests {
     fn an_origin_is_the_same_by_scheme_host_and_port() {
         let mut hosts = Hosts::default();
         assert!(hosts.add("state.internal"));
-        let same = |origin: &str, host: &str| hosts.is_same_origin(origin, Authority::parse(host).expect("a host"));
+        let of =
+            |origin: &str, host: &str, tls| hosts.is_same_origin(origin, Authority::parse(host).expect("a host"), tls);
+        let same = |origin: &str, host: &str| of(origin, host, false);
+        assert!(of("https://localhost:7420", "localhost:7420", true) && of("https://10.1.2.3", "10.1.2.3:443", true));
+        assert!(!of("http://localhost:7420", "localhost:7420", true) && !of("https://a", "localhost", true));
         assert!(same("http://localhost:7420", "localhost:7420") && same("http://LOCALHOST:7420", "localhost:7420"));
         assert!(same("http://127.0.0.1", "127.0.0.1:80") && same("http://[::1]:7420", "[0:0::1]:7420"));
         assert!(same("https://state.internal", "state.internal") && same("http://state.internal", "state.internal"));

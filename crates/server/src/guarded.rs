@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::limits::ServerLimits;
+use crate::transport::Socket;
 
 /// State passed from one request to the next.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Watch {
     stalled: AtomicBool,
     between: Mutex<Between>,
     /// The stream, once its user has ended.
-    left: Mutex<Option<TcpStream>>,
+    left: Mutex<Option<Socket>>,
 }
 
 impl Watch {
@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// The stream, once.
-    pub(crate) fn take_stream(&self) -> Option<TcpStream> {
+    pub(crate) fn take_stream(&self) -> Option<Socket> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -86,7 +86,7 @@ impl Drop for InRequest {
 
 /// A connection's stream with timeouts for heads, idle time and writes.
 pub(crate) struct Guarded {
-    stream: Option<TcpStream>,
+    stream: Option<Socket>,
     watch: Arc<Watch>,
     limits: Arc<ServerLimits>,
     /// When the current head started, and how many were complete before it.
@@ -94,13 +94,15 @@ pub(crate) struct Guarded {
     read_alarm: Alarm,
     /// Since when a write has been waiting for the client.
     stalled_since: Option<Instant>,
+    /// What the system had taken by then of what TLS holds.
+    flushed_bytes: u64,
     write_alarm: Alarm,
     /// When the connection started, or a stalled write last made progress.
     quiet_since: Instant,
 }
 
 impl Guarded {
-    pub(crate) fn new(stream: TcpStream, watch: Arc<Watch>, limits: Arc<ServerLimits>) -> Self {
+    pub(crate) fn new(stream: Socket, watch: Arc<Watch>, limits: Arc<ServerLimits>) -> Self {
         Self {
             stream: Some(stream),
             watch,
@@ -108,12 +110,13 @@ impl Guarded {
             head: None,
             read_alarm: Alarm::default(),
             stalled_since: None,
+            flushed_bytes: 0,
             write_alarm: Alarm::default(),
             quiet_since: Instant::now(),
         }
     }
 
-    fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
+    fn stream(&mut self) -> io::Result<Pin<&mut Socket>> {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
@@ -147,7 +150,18 @@ impl Guarded {
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "no request arrived for too long"))
     }
 
+    /// A write is done that may have been waiting.
+    fn note_written(&mut self) {
+        if self.stalled_since.take().is_some() {
+            self.quiet_since = Instant::now();
+        }
+    }
+
     fn poll_stall(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let flushed_bytes = self.stream.as_ref().map_or(0, Socket::flushed_bytes);
+        if std::mem::replace(&mut self.flushed_bytes, flushed_bytes) != flushed_bytes {
+            self.stalled_since = None;
+        }
         let since = *self.stalled_since.get_or_insert_with(Instant::now);
         ready!(self.write_alarm.poll(context, since + self.limits.write_stall_time_max));
         self.watch.stalled.store(true, Ordering::Release);
@@ -193,17 +207,22 @@ impl AsyncWrite for Guarded {
         }
         match self.stream()?.poll_write(context, ours) {
             Poll::Ready(written) => {
-                if self.stalled_since.take().is_some() {
-                    self.quiet_since = Instant::now();
-                }
+                self.note_written();
                 Poll::Ready(written)
             }
             Poll::Pending => self.poll_stall(context).map(Err),
         }
     }
 
+    /// TLS holds what the system does not take, so a client that stops reading can hold up a flush.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream()?.poll_flush(context)
+        match self.stream()?.poll_flush(context) {
+            Poll::Ready(flushed) => {
+                self.note_written();
+                Poll::Ready(flushed)
+            }
+            Poll::Pending => self.poll_stall(context).map(Err),
+        }
     }
 
     /// The server of the connection closes it, and may send something before.

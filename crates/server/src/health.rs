@@ -10,11 +10,13 @@ use std::sync::atomic::Ordering;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use contract::access::Verb;
 use serde_json::json;
 use wire::operations::{NoBody, Probe, Version};
 use wire::query::NoQuery;
 
 use crate::Server;
+use crate::access::Permission;
 use crate::api::call::{Answered, Call, Reply};
 use crate::api::contract_versions;
 use crate::api::refusal::Refusal;
@@ -31,6 +33,16 @@ impl Check {
     fn new(name: &'static str, holds: bool, reason: impl Into<String>) -> Self {
         Self { name, holds, reason: reason.into() }
     }
+}
+
+/// Whoever probes needs nothing; the reasons are for who may look at the store.
+pub(crate) fn probing() -> Permission<Probe, NoBody> {
+    Permission::open_unless("-; read store, of every space, if verbose", |asking, needs| {
+        let Probe { verbose } = asking.query;
+        if *verbose == Some(true) {
+            needs.store(Verb::Read);
+        }
+    })
 }
 
 pub(crate) async fn alive(server: Server, call: Call<Probe, NoBody>) -> Result<Response, Refusal> {

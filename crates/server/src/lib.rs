@@ -11,18 +11,23 @@
 //! - [`health`]: probes. `status`: the state of the server on one screen. [`metrics`]: the same as numbers.
 //! - [`backup`]: everything as one file. [`export`]: the same as lines. [`streamed`]: answers written while they are
 //!   sent.
-//! - [`gate`]: refuses requests for other hosts and from pages of other origins.
+//! - [`gate`]: refuses requests for other hosts and from pages of other origins. [`reloading`]: what changes while a server
+//!   runs.
+//! - `transport`: what connections come over: TCP, TLS, sockets of this machine.
 //! - `connections`, `guarded`, `admission`, `page_memory`, `answer`: the layers around a handler. [`serving`]: from
 //!   start to stop. [`limits`]: every limit by name. [`load`]: current use of the limits. [`memory`] and
 //!   [`descriptors`]: resources of the process.
 //!
 //! Keeps: no state; every answer comes from the contracts.
 
+mod access;
 mod admission;
 mod alarm;
 mod answer;
 mod api;
 pub mod backup;
+#[cfg(feature = "canary")]
+pub mod canary;
 mod connections;
 mod dates;
 pub mod descriptors;
@@ -42,6 +47,7 @@ pub mod metrics;
 pub mod openapi;
 mod page_memory;
 pub mod problem;
+pub mod reloading;
 mod request_id;
 mod root;
 pub mod serving;
@@ -51,6 +57,7 @@ mod starting;
 mod status;
 pub mod stream;
 pub mod streamed;
+mod transport;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -62,27 +69,38 @@ use contract::Error;
 use statehouse::Statehouse;
 use tokio_util::sync::CancellationToken;
 
+use access::{Caller, Denials, Identification, Lasting, LastingRequest, Rates};
 pub use api::Checkpoints;
 use api::refusal::Refusal;
 pub use http::dispatch::router;
 use limits::ServerLimits;
 use load::Load;
-pub use serving::{ServeError, listen, refuse_other_machines, serve, serve_all};
+pub use serving::{ServeError, listen, serve, serve_all};
 pub use starting::answer_while_starting;
+pub use transport::tls::{Tls, TlsError, TlsFiles};
+pub use transport::{Exposure, Listeners};
 
 /// The state of every handler. A clone is the same server, and is cheap: every request makes some.
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
+    /// The store, as the sender of a request sends to it.
+    house: Statehouse,
+    /// Who sends the request that it is handed to.
+    caller: Caller,
+    /// Cancelled when the server stops, or the request must end: streams end then, and waits.
+    stopping: CancellationToken,
+    /// Held while the request lasts.
+    lasting: Option<Arc<LastingRequest>>,
 }
 
 /// State shared by all clones of a server.
 #[derive(Clone)]
 pub struct Shared {
-    house: Statehouse,
     ready: Arc<AtomicBool>,
-    /// Cancelled when the server stops: streams end then.
-    stopping: CancellationToken,
+    lasting_requests: Lasting,
+    denials: Denials,
+    rates: Rates,
     machines: api::machines::Machines,
     backups: backup::Backups,
     checkpoints: api::ServerCheckpoints,
@@ -92,7 +110,20 @@ pub struct Shared {
     exports: export::Exports,
     /// The store's history, sent in every answer.
     history: HeaderValue,
-    hosts: Arc<gate::Hosts>,
+    /// What can change while it runs.
+    reloading: reloading::Reloading,
+    /// Whether it asks who sends a request.
+    identification: Identification,
+    transport: TransportState,
+}
+
+/// What is known about the sockets of a server that is served.
+#[derive(Clone, Debug, Default)]
+struct TransportState {
+    /// The certificates in use.
+    tls: Option<Arc<Tls>>,
+    /// What protection is missing although other machines reach the server, for people.
+    insecure: Option<Arc<str>>,
 }
 
 impl Server {
@@ -101,9 +132,10 @@ impl Server {
         let limits = ServerLimits::default();
         let history = HeaderValue::from_str(&problem::history_text(house.id())).expect("hexadecimal digits");
         let shared = Shared {
-            house,
             ready: Arc::new(AtomicBool::new(true)),
-            stopping: CancellationToken::new(),
+            lasting_requests: Lasting::default(),
+            denials: Denials::default(),
+            rates: Rates::default(),
             machines: api::machines::Machines::default(),
             backups: backup::Backups::default(),
             checkpoints: api::ServerCheckpoints::default(),
@@ -112,9 +144,26 @@ impl Server {
             metrics: metrics::Metrics::default(),
             exports: export::Exports::default(),
             history,
-            hosts: Arc::default(),
+            reloading: reloading::Reloading::default(),
+            identification: Identification::Off,
+            transport: TransportState::default(),
         };
-        Self { shared: Arc::new(shared) }
+        let (caller, stopping, lasting) = (Caller::Anybody, CancellationToken::new(), None);
+        Self { shared: Arc::new(shared), house, caller, stopping, lasting }
+    }
+
+    /// The server for a request of somebody.
+    pub(crate) fn called_by(&self, caller: Caller) -> Self {
+        let house = caller.acting_on(&self.house);
+        Self { house, caller, ..self.clone() }
+    }
+
+    /// The server for a request that waits or streams.
+    pub(crate) fn for_as_long_as_permitted(&self) -> Self {
+        match self.lasting_requests.begin(&self.caller, &self.stopping) {
+            None => self.clone(),
+            Some(lasting) => Self { stopping: lasting.end().clone(), lasting: Some(Arc::new(lasting)), ..self.clone() },
+        }
     }
 
     /// The state of backups.
@@ -130,8 +179,19 @@ impl Server {
     }
 
     /// The server, which also answers to these names.
-    pub fn answering_to(mut self, hosts: gate::Hosts) -> Self {
-        self.hosts = Arc::new(hosts);
+    pub fn answering_to(self, hosts: gate::Hosts) -> Self {
+        self.reloading.set_hosts(hosts);
+        self
+    }
+
+    /// Changes what can change while it runs.
+    pub fn reloading(&self) -> reloading::Reloading {
+        self.shared.reloading.clone()
+    }
+
+    /// The server, which asks who sends a request, and lets everybody do what was granted and nothing else.
+    pub fn asking_for_tokens(mut self) -> Self {
+        self.identification = Identification::Required;
         self
     }
 

@@ -37,6 +37,10 @@ pub struct ServerLimits {
     pub request_memory_bytes_max: usize,
     /// Bytes that the system buffers for a slow reader, per connection.
     pub send_buffer_bytes_max: usize,
+    /// Concurrent TLS handshakes; more wait for their turn.
+    pub handshakes_max: usize,
+    /// From the beginning of a connection to the end of its TLS handshake.
+    pub handshake_time_max: Duration,
     /// From the first byte of a request to the end of its headers.
     pub head_time_max: Duration,
     /// From the end of the headers to the end of the body.
@@ -66,6 +70,8 @@ impl Default for ServerLimits {
             body_bytes_max: 4 << 20,
             request_memory_bytes_max: 256 << 20,
             send_buffer_bytes_max: 64 << 10,
+            handshakes_max: 256,
+            handshake_time_max: Duration::from_secs(5),
             head_time_max: Duration::from_secs(10),
             body_time_max: Duration::from_secs(30),
             request_time_max: Duration::from_secs(10),

@@ -62,6 +62,11 @@ impl Gate {
         self.free.clone().try_acquire_many_owned(units(bytes)?).ok()
     }
 
+    /// Waits its turn to enter; none only if the gate is closed, which it never is.
+    pub(crate) async fn wait(&self) -> Option<Permit> {
+        self.free.clone().acquire_owned().await.ok()
+    }
+
     /// Waits its turn for bytes of memory; none if the gate never has that many.
     pub(crate) async fn wait_bytes(&self, bytes: usize) -> Option<Permit> {
         let units = units(bytes).filter(|units| *units as usize <= self.max)?;
@@ -102,6 +107,8 @@ fn units(bytes: usize) -> Option<u32> {
 pub struct Load {
     /// Connections.
     pub connections: Gate,
+    /// TLS handshakes.
+    pub handshakes: Gate,
     /// Requests in progress.
     pub requests: Gate,
     /// Requests that may wait.
@@ -121,6 +128,7 @@ impl Load {
     pub(crate) fn new(limits: &ServerLimits) -> Self {
         Self {
             connections: Gate::new(limits.connections_max),
+            handshakes: Gate::new(limits.handshakes_max),
             requests: Gate::new(limits.requests_max),
             waits: Gate::new(limits.waits_max),
             streams: Gate::new(limits.streams_max),
@@ -149,7 +157,7 @@ impl Load {
 
     /// The total number of refusals so far.
     pub fn refused(&self) -> u64 {
-        let gates = [&self.connections, &self.requests, &self.waits, &self.streams, &self.memory];
+        let gates = [&self.connections, &self.handshakes, &self.requests, &self.waits, &self.streams, &self.memory];
         gates.iter().map(|gate| gate.refused()).sum()
     }
 }

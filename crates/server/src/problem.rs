@@ -1,6 +1,7 @@
 //! A refusal as `application/problem+json`: the code, its meaning, and whether a retry can help.
-//! `limits`: refusals by the limits of the server.
+//! `limits`: refusals by the limits of the server. `access`: refusals of who sends it.
 
+mod access;
 mod limits;
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -208,6 +209,9 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::TOO_MANY_REQUESTS || self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
         }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if let Ok(allowed) = self.allowed.join(", ").parse::<HeaderValue>()
             && !self.allowed.is_empty()
         {
@@ -304,6 +308,12 @@ impl Problem {
     pub(crate) fn no_request(reason: &str) -> Self {
         let detail = format!("malformed HTTP/1.1 request: {reason}");
         Self::new(StatusCode::BAD_REQUEST, "SH-1046", detail)
+    }
+
+    /// Plain HTTP was sent to an address that speaks TLS.
+    pub(crate) fn plain_http() -> Self {
+        let detail = "this address speaks TLS, and the request came without; send it to https:// instead of http://";
+        Self::new(StatusCode::BAD_REQUEST, "SH-1046", detail.to_owned())
     }
 
     /// A body was cut short.

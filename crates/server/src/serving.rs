@@ -5,18 +5,19 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use statehouse::Statehouse;
-use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
-use crate::Server;
 use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::load::Load;
+use crate::transport::{Exposure, Listeners};
+use crate::{Server, TransportState};
 
 /// How often to check whether the disk is low, and whether anything was refused for lack of capacity.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -27,9 +28,31 @@ const QUIET_LOOKS: u32 = 5;
 /// Why an address cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// There is no authentication yet, so only this machine may connect.
-    #[error("{0} is not a loopback address; without tokens and TLS, use 127.0.0.1 or [::1]")]
-    NotLoopback(SocketAddr),
+    /// Other machines could connect, and are not kept from what they must not do.
+    #[error(
+        "{address} is not a loopback address, and other machines would reach it without {missing}; listen on 127.0.0.1 or [::1], or set \
+         tls_certificate, tls_key and tokens of [server]"
+    )]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+        /// What protection is missing.
+        missing: &'static str,
+    },
+    /// Something else than a socket is where a socket should be.
+    #[error("{} is no socket, and is not replaced; give another path with --socket, or remove it", .0.display())]
+    NoSocket(PathBuf),
+    /// Another program listens on a socket.
+    #[error("another program listens on {}; stop it, or give another path with --socket", .0.display())]
+    SocketInUse(PathBuf),
+    /// The system refused a socket.
+    #[error("{}: {error}; give a path with --socket, of at most 100 bytes, in a folder that the server may write to", path.display())]
+    Socket {
+        /// The path of the socket.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// Another program listens there.
     #[error("another program listens on {0}; stop it, or choose another address with --listen")]
     InUse(SocketAddr),
@@ -41,46 +64,51 @@ pub enum ServeError {
     Closing(contract::Error),
 }
 
-/// Refuses an address that other machines could reach.
-pub fn refuse_other_machines(address: SocketAddr) -> Result<(), ServeError> {
-    if address.ip().is_loopback() { Ok(()) } else { Err(ServeError::NotLoopback(address)) }
-}
-
-/// Listens on a loopback address.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    refuse_other_machines(address)?;
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => ServeError::InUse(address),
-        _ => error.into(),
-    })
+/// Listens on a loopback address, without TLS.
+pub async fn listen(address: SocketAddr) -> Result<Listeners, ServeError> {
+    let exposure = Exposure { has_tls: false, asks_for_tokens: false, is_insecure_allowed: false };
+    Listeners::bind(address, exposure).await
 }
 
 /// Serves until `stop`, then accepts no more requests, answers those in progress, and closes the directory.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     house: Statehouse,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
-    serve_all(listener, Server::new(house), stop).await
+    serve_all(listeners, Server::new(house), stop).await
 }
 
 /// The same for a server that hosts machines, or has other limits.
 pub async fn serve_all(
-    listener: TcpListener,
-    server: Server,
+    listeners: impl Into<Listeners>,
+    mut server: Server,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
+    let listeners = listeners.into();
+    server.transport = TransportState { tls: listeners.tls().cloned(), insecure: listeners.insecure().map(Into::into) };
     let (house, ready) = (server.house.clone(), server.ready.clone());
-    let (limits, load) = (server.limits.clone(), server.load.clone());
+    let (limits, load, lasting) = (server.limits.clone(), server.load.clone(), server.lasting_requests.clone());
     // Connections inherit it.
-    socket2::SockRef::from(&listener).set_send_buffer_size(limits.send_buffer_bytes_max)?;
+    listeners.set_send_buffer_size(limits.send_buffer_bytes_max)?;
     let stopping = server.stopping.clone();
     let admission = Admission::new(server);
-    let connections = Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone());
-    tracing::info!(address = %listener.local_addr()?, "ready");
+    let tls = listeners.tls().cloned();
+    let connections =
+        Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone(), tls.clone());
+    let certificates = async {
+        match &tls {
+            Some(tls) => tls.watch().await,
+            None => std::future::pending().await,
+        }
+    };
+    let socket = listeners.socket().map(|socket| socket.display().to_string());
+    tracing::info!(address = %listeners.local_addr()?, socket, "ready");
     tokio::select! {
-        () = connections.accept(&listener, stop) => {}
+        () = connections.accept(&listeners, stop) => {}
+        () = certificates => {}
         () = look(&house, &load) => {}
+        () = lasting.watch(&house) => {}
     }
 
     ready.store(false, Ordering::Release);
@@ -97,7 +125,7 @@ pub async fn serve_all(
     // Requests that arrive meanwhile are told that the server is stopping.
     let (closed, unanswered) = tokio::select! {
         ended = ended => ended,
-        () = connections.accept(&listener, std::future::pending()) => return Ok(()),
+        () = connections.accept(&listeners, std::future::pending()) => return Ok(()),
     };
     if unanswered {
         tracing::warn!(connections = tracker.len(), "some requests were not answered within drain_time_max");

@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Server;
+use crate::access::LastingRequest;
 use crate::api::call::Reply;
 use crate::load::{Load, Permit};
 
@@ -104,6 +105,8 @@ struct State<S> {
     /// The position after it.
     reached: u64,
     stopping: CancellationToken,
+    /// Held as long as its sender is looked after.
+    _lasting: Option<Arc<LastingRequest>>,
     /// Nothing follows a last event.
     ended: bool,
     load: Arc<Load>,
@@ -120,6 +123,7 @@ impl Server {
             waiting: VecDeque::new(),
             given: None,
             stopping: self.stopping.clone(),
+            _lasting: self.lasting.clone(),
             ended: false,
             load: self.load.clone(),
             large: None,

@@ -5,6 +5,7 @@
 
 use kv::{DecodeError, Reader, Writer};
 
+use crate::owner::{self, SessionOwner};
 use crate::secret_digest::SecretDigest;
 
 /// This machine's number (0) and the version of its commands (1).
@@ -21,6 +22,8 @@ pub enum SessionCommand {
         secret: SecretDigest,
         /// The client's description of itself.
         capabilities: Vec<(String, Vec<u8>)>,
+        /// Whose it is, if it is known.
+        owner: Option<SessionOwner>,
     },
     /// The client has dealt with the pushes up to this one.
     Acknowledge {
@@ -76,10 +79,14 @@ impl SessionCommand {
     /// Appends the command's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         match self {
-            SessionCommand::Create { timeout_us, secret, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities, owner } => {
                 writer.u8(CREATE).u64(*timeout_us);
                 secret.encode(writer);
                 encode_capabilities(writer, capabilities);
+                // Earlier releases wrote nothing here.
+                if owner.is_some() {
+                    owner::encode(writer, owner.as_ref());
+                }
             }
             SessionCommand::Acknowledge { session, upto } => {
                 writer.u8(ACKNOWLEDGE).u64(*session).u64(*upto);
@@ -104,6 +111,7 @@ impl SessionCommand {
                 timeout_us: reader.u64()?,
                 secret: SecretDigest::decode(&mut reader)?,
                 capabilities: decode_capabilities(&mut reader)?,
+                owner: if reader.rest().is_empty() { None } else { owner::decode(&mut reader)? },
             },
             ACKNOWLEDGE => SessionCommand::Acknowledge { session: reader.u64()?, upto: reader.u64()? },
             EXPIRE => {
@@ -205,8 +213,18 @@ mod tests {
                     timeout_us: 10,
                     secret: SecretDigest::new([0xcd; 32]),
                     capabilities: vec![("v".into(), b"2".to_vec())],
+                    owner: None,
                 },
                 "010a00000000000000".to_owned() + &"cd".repeat(32) + "0101000000760100000032",
+            ),
+            (
+                SessionCommand::Create {
+                    timeout_us: 10,
+                    secret: SecretDigest::new([0xcd; 32]),
+                    capabilities: Vec::new(),
+                    owner: Some(SessionOwner { principal: "me".into(), space: Some("s".into()) }),
+                },
+                "010a00000000000000".to_owned() + &"cd".repeat(32) + "00" + "0201020000006d65020100000073",
             ),
             (SessionCommand::Acknowledge { session: 7, upto: 3 }, "0207000000000000000300000000000000".to_owned()),
             (SessionCommand::Expire { sessions: vec![7] }, "03010700000000000000".to_owned()),

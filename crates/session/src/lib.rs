@@ -7,7 +7,7 @@
 //! - [`digest`]: tells apart different commands sent with the same number.
 //! - [`reply`]: the machine's answer, or a refusal of the session machine.
 //! - [`row`], `head`, [`pushes`]: the stored state of a session; [`status`]: reading it. [`keys`]: its keys.
-//!   [`limits`]: its limits. [`number`]: what its number says.
+//!   [`limits`]: its limits. [`number`]: what its number says. [`owner`]: whose it is.
 //!   [`secret_digest`]: what is stored of its secret.
 //! - [`policy`]: when the next image is due.
 //!
@@ -24,6 +24,7 @@ pub mod keys;
 pub mod limits;
 pub mod machine;
 pub mod number;
+pub mod owner;
 pub mod policy;
 pub mod pushes;
 pub mod reply;
@@ -42,6 +43,7 @@ pub use keys::SessionKeys;
 pub use limits::{Bound, SessionLimits};
 pub use machine::{Call, CommandDigest, Execution, Halt, Machine, OwnedIn, SessionEvent, Stamp};
 pub use number::SessionNumber;
+pub use owner::SessionOwner;
 pub use policy::{ImagePolicy, SinceImage};
 pub use pushes::Pushes;
 pub use reply::Reply;

@@ -1,5 +1,6 @@
 //! A deterministic machine: a function of state, time and command, notified when sessions start and end.
 
+use crate::envelope::Sender;
 use kv::{DamagedRange, DecodeError, KeyRange, KvError, Staging, Writer};
 
 use crate::pushes::Pushes;
@@ -20,6 +21,8 @@ pub struct Call<'command> {
     pub machine: u32,
     /// The session that sent it, if one did. It exists: commands of sessions that do not are never executed.
     pub session: Option<u64>,
+    /// Who sent it, if it is known. What it does must not depend on it.
+    pub sender: Option<Sender<'command>>,
     /// The catalogue revision that the command was checked against.
     pub catalogue_revision: u64,
     /// The command, in the machine's own encoding.

@@ -5,6 +5,7 @@ use kv::{DecodeError, Order, Reader, Staging, View, Writer};
 use crate::command::{decode_capabilities, encode_capabilities};
 use crate::keys::SessionKeys;
 use crate::machine::Halt;
+use crate::owner::{self, SessionOwner};
 use crate::secret_digest::SecretDigest;
 
 /// Format 1 had no room for more members, format 2 no digest of the secret.
@@ -23,6 +24,8 @@ pub struct SessionRow {
     pub secret: SecretDigest,
     /// The client's description of itself.
     pub capabilities: Vec<(String, Vec<u8>)>,
+    /// Whose it is, if it is known.
+    pub owner: Option<SessionOwner>,
 }
 
 impl SessionRow {
@@ -30,7 +33,7 @@ impl SessionRow {
         writer.u8(FORMAT).bool(self.broken).u64(self.timeout_us).u64(self.created_us);
         self.secret.encode(writer);
         encode_capabilities(writer, &self.capabilities);
-        writer.no_members();
+        owner::encode(writer, self.owner.as_ref());
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Halt> {
@@ -41,8 +44,8 @@ impl SessionRow {
             let (timeout_us, created_us) = (reader.u64()?, reader.u64()?);
             let secret = SecretDigest::decode(&mut reader)?;
             let capabilities = decode_capabilities(&mut reader)?;
-            reader.no_members()?;
-            reader.end().map(|()| Self { timeout_us, created_us, broken, secret, capabilities })
+            let owner = owner::decode(&mut reader)?;
+            reader.end().map(|()| Self { timeout_us, created_us, broken, secret, capabilities, owner })
         };
         read().map_err(|error| Halt::Undecodable { what: "the row of a session", error })
     }
@@ -85,6 +88,7 @@ mod tests {
             broken: true,
             secret: SecretDigest::new([0xcd; 32]),
             capabilities: vec![("v".into(), b"2".to_vec())],
+            owner: None,
         };
         let mut writer = Writer::new();
         row.encode(&mut writer);
@@ -101,6 +105,13 @@ mod tests {
             "00",
         ];
         assert_eq!(hex, expected.concat());
-        assert_eq!(SessionRow::decode(writer.as_slice()), Ok(row));
+        assert_eq!(SessionRow::decode(writer.as_slice()), Ok(row.clone()));
+
+        let owner = Some(SessionOwner { principal: "me".into(), space: Some("s".into()) });
+        let owned = SessionRow { owner, ..row };
+        let mut writer = Writer::new();
+        owned.encode(&mut writer);
+        assert!(writer.as_slice().ends_with(b"\x02\x01\x02\0\0\0me\x02\x01\0\0\0s"));
+        assert_eq!(SessionRow::decode(writer.as_slice()), Ok(owned));
     }
 }

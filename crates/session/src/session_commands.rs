@@ -32,7 +32,7 @@ impl<M: Machine> SessionMachine<M> {
         reply: &mut Writer,
     ) -> Result<(), Halt> {
         let answer = match command {
-            SessionCommand::Create { timeout_us, secret, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities, owner } => {
                 let max = limits.sessions_max.into();
                 if self.count.get(state, &self.keys)? >= max {
                     Reply::Busy { bound: Bound::Sessions, max }.encode(reply);
@@ -43,7 +43,7 @@ impl<M: Machine> SessionMachine<M> {
                     return Ok(());
                 };
                 let created_us = call.stamp.wall_us;
-                let row = SessionRow { timeout_us, created_us, broken: false, secret, capabilities };
+                let row = SessionRow { timeout_us, created_us, broken: false, secret, capabilities, owner };
                 self.create(state, limits, call, number.get(), &row)?
             }
             SessionCommand::Acknowledge { session, upto } => {
@@ -84,8 +84,8 @@ impl<M: Machine> SessionMachine<M> {
         state.put_encoded(self.keys.session(session), |writer| row.encode(writer));
         self.heads.add(session);
         self.count.add(state, &self.keys, 1)?;
-        let SessionRow { timeout_us, secret, .. } = *row;
-        self.changed.created.push(CreatedSession { session, timeout_us, secret });
+        let SessionRow { timeout_us, secret, ref owner, .. } = *row;
+        self.changed.created.push(CreatedSession { session, timeout_us, secret, owner: owner.clone() });
         let (stamp, commit) = (call.stamp, call.commit);
         let event = SessionEvent {
             session,

@@ -12,6 +12,7 @@ use crate::heads::Heads;
 use crate::keys::SessionKeys;
 use crate::limits::SessionLimits;
 use crate::machine::{Call, Execution, Halt, Machine, Stamp};
+use crate::owner::SessionOwner;
 use crate::pushes::{self, Pushes};
 use crate::reply::Reply;
 use crate::row::{SessionRow, staged_session};
@@ -46,7 +47,7 @@ pub struct ChangedSessions {
 }
 
 /// A session that was created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreatedSession {
     /// Its number.
     pub session: u64,
@@ -54,6 +55,8 @@ pub struct CreatedSession {
     pub timeout_us: u64,
     /// Of its secret.
     pub secret: SecretDigest,
+    /// Whose it is, if it is known.
+    pub owner: Option<SessionOwner>,
 }
 
 impl<M: Machine> SessionMachine<M> {
@@ -114,6 +117,7 @@ impl<M: Machine> SessionMachine<M> {
         let call = Call {
             machine: envelope.machine,
             session: envelope.session,
+            sender: envelope.sender,
             catalogue_revision: envelope.catalogue_revision,
             body: envelope.body,
             stamp,

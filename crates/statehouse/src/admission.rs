@@ -13,6 +13,7 @@ use node::sessions::requests::{InSession, Request};
 use node::shard::Shard;
 
 use crate::Authority;
+use crate::sender::Sender;
 
 /// The number of a branch that does not exist, and of none that ever will.
 pub(crate) const NO_BRANCH: BranchId = 0;
@@ -29,6 +30,8 @@ pub(crate) struct Scope {
     pub(crate) session: Option<InSession>,
     /// What its writes may do besides what anybody may.
     pub(crate) authority: Authority,
+    /// Who sends its commands, if it is known.
+    pub(crate) sender: Option<Sender>,
 }
 
 /// The same, by number, as the published catalogue has it.
@@ -114,7 +117,7 @@ impl Scope {
     }
 
     /// The envelope of a command to a machine, without the body; and the request that it is, if it is sent in a session.
-    pub(crate) fn begin(&self, machine: u32, catalogue_revision: u64) -> (Envelope<'static>, Option<Request>) {
+    pub(crate) fn begin(&self, machine: u32, catalogue_revision: u64) -> (Envelope<'_>, Option<Request>) {
         let request = self.session.as_ref().map(|session| {
             self.shard.keeper.contact(session.session, self.shard.now());
             session.begin()
@@ -123,7 +126,7 @@ impl Scope {
             Some(request) => request.envelope(machine, catalogue_revision),
             None => Envelope::without_session(machine, catalogue_revision, b""),
         };
-        (envelope, request)
+        (Envelope { sender: self.sender.as_ref().map(Sender::in_envelope), ..envelope }, request)
     }
 
     /// The same on the branch that has the name now, and on no later one.

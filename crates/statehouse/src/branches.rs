@@ -3,7 +3,8 @@
 use contract::{Error, names};
 use kernel::CatalogueChange;
 
-use crate::house::{Space, change};
+use crate::house::Space;
+use crate::sender::change;
 
 impl Space {
     /// Creates an empty branch.
@@ -24,7 +25,11 @@ impl Space {
         names::check_branch(name)?;
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;
-        change(&self.scope.shard, CatalogueChange::CreateBranch { space, name: name.to_owned() })?;
+        change(
+            &self.scope.shard,
+            self.scope.sender.as_ref(),
+            CatalogueChange::CreateBranch { space, name: name.to_owned() },
+        )?;
         Ok(self.branch(name))
     }
 
@@ -63,7 +68,7 @@ impl Space {
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;
         let branch = catalogue.space(space)?.branch_named(name)?;
-        change(&self.scope.shard, CatalogueChange::DeleteBranch { space, branch })?;
+        change(&self.scope.shard, self.scope.sender.as_ref(), CatalogueChange::DeleteBranch { space, branch })?;
         self.scope.shard.wake_walker();
         Ok(())
     }

@@ -110,7 +110,7 @@ impl Statehouse {
         if messages.dead > 0 {
             overview.dead_letters = DeadLetterOverview::read(&view, &keys, &catalogue)?;
         }
-        for (space, found) in catalogue.spaces() {
+        for (space, found) in catalogue.spaces_of_users() {
             for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
                 let place = (space, branch);
                 overview.add(&Branch { view: &view, keys, catalogue: &catalogue, place, now_us })?;

@@ -5,7 +5,8 @@ use kernel::CatalogueChange;
 
 pub use contract::guards::GroupGuard;
 
-use crate::house::{Space, change};
+use crate::house::Space;
+use crate::sender::change;
 
 impl Space {
     /// Guards the groups whose names begin with `prefix`: from now on only their [owner](crate::Group::own) writes them, and
@@ -32,6 +33,10 @@ impl Space {
     fn change_guard(&self, prefix: &str, guard: Option<GroupGuard>) -> Result<(), Error> {
         let (_, catalogue) = self.scope.shard.view()?;
         let space = catalogue.space_named(&self.scope.space)?;
-        change(&self.scope.shard, CatalogueChange::SetGuard { space, prefix: prefix.to_owned(), guard })
+        change(
+            &self.scope.shard,
+            self.scope.sender.as_ref(),
+            CatalogueChange::SetGuard { space, prefix: prefix.to_owned(), guard },
+        )
     }
 }

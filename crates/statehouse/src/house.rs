@@ -8,7 +8,7 @@ use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::limits::SCAN_ROWS_MAX;
 use contract::{Error, Limits, names};
 use kernel::outbox::waiting::{WaitingMessage, list_waiting};
-use kernel::{Body, CatalogueChange, MessageCounts};
+use kernel::{CatalogueChange, MessageCounts};
 use node::backup_times::BackupTimes;
 use node::damage::FoundDamage;
 use node::error::from_halt;
@@ -22,6 +22,7 @@ use crate::admission::Scope;
 use crate::group::Group;
 use crate::options::Options;
 use crate::paging::check_page;
+use crate::sender::{Sender, change};
 
 /// An open directory. Clones share it; it closes when the last handle of any kind is dropped.
 ///
@@ -38,6 +39,8 @@ use crate::paging::check_page;
 #[derive(Clone)]
 pub struct Statehouse {
     pub(crate) shard: Arc<Shard>,
+    /// Who sends what its handles send, if it is known.
+    pub(crate) sender: Option<Sender>,
 }
 
 /// The state of an open directory.
@@ -72,7 +75,12 @@ impl Statehouse {
 
     /// Handles on a shard that was opened elsewhere: one that has taken over from another node, for example.
     pub fn over(shard: Arc<Shard>) -> Self {
-        Self { shard }
+        Self { shard, sender: None }
+    }
+
+    /// The same store, for a request of somebody: what the handles made from it send is sent by this one.
+    pub fn sent_by(&self, sender: Sender) -> Self {
+        Self { sender: Some(sender), ..self.clone() }
     }
 
     /// Messages that wait, at most `limit`, those to publish first.
@@ -112,6 +120,7 @@ impl Statehouse {
             pinned: None,
             session: None,
             authority: Authority::default(),
+            sender: self.sender.clone(),
         };
         Space { scope }
     }
@@ -119,14 +128,14 @@ impl Statehouse {
     /// Creates a space with the branch `main`.
     pub fn create_space(&self, name: &str) -> Result<Space, Error> {
         names::check_space(name)?;
-        change(&self.shard, CatalogueChange::CreateSpace { name: name.to_owned() })?;
+        change(&self.shard, self.sender.as_ref(), CatalogueChange::CreateSpace { name: name.to_owned() })?;
         Ok(self.space(name))
     }
 
     /// The names of all spaces.
     pub fn spaces(&self) -> Result<Vec<String>, Error> {
         let (_, catalogue) = self.shard.view()?;
-        Ok(catalogue.spaces().map(|(_, space)| space.name.clone()).collect())
+        Ok(catalogue.spaces_of_users().map(|(_, space)| space.name.clone()).collect())
     }
 
     /// The limits that change how a command is applied.
@@ -136,7 +145,7 @@ impl Statehouse {
 
     /// Sets those limits.
     pub fn set_limits(&self, limits: Limits) -> Result<(), Error> {
-        change(&self.shard, CatalogueChange::SetLimits(limits))
+        change(&self.shard, self.sender.as_ref(), CatalogueChange::SetLimits(limits))
     }
 
     /// The identity of the directory, drawn at random when it was created. A restored or imported directory has its
@@ -287,14 +296,4 @@ impl Space {
     pub fn group(&self, name: impl Into<String>) -> Group {
         Group::new(self.scope.clone(), name.into())
     }
-}
-
-/// Changes the catalogue.
-pub(crate) fn change(shard: &Shard, change: CatalogueChange) -> Result<(), Error> {
-    let (_, catalogue) = shard.view()?;
-    let done = |answer| match answer {
-        kernel::Answer::Done { .. } => Ok(()),
-        kernel::Answer::Rejected(rejection) => Err(rejection.into()),
-    };
-    shard.access.propose(&catalogue, &Body::Catalogue(change), done).wait()
 }

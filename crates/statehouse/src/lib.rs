@@ -26,6 +26,7 @@
 //! - [`Group`]: things stored and committed together; [`Transaction`] on it.
 //! - [`Changes`]: the changes of every command, followed with a cursor; [`Watch`]: a list of cells, then its changes.
 //! - [`Pending`]: a future answer; block on it or await it, without a runtime.
+//! - [`Principals`]: who may do what, for servers; [`Audit`]: what was done to that.
 //! - [`backup`]: everything as one file, verified, and restored.
 //! - [`export`], [`import`]: everything as lines of JSON, and a new store built from them.
 //! - [`owner_only`]: files that only their owner can read, never created through a link.
@@ -35,6 +36,7 @@
 //! Every call fails with [`Error`]: a rejection is an answer, a failure comes from the environment.
 
 mod admission;
+mod audit;
 pub mod backup;
 mod branches;
 #[cfg(feature = "canary")]
@@ -52,10 +54,12 @@ pub mod import;
 pub mod keyed;
 mod options;
 mod paging;
+mod principals;
 pub mod publish;
 pub mod records;
 mod restore;
 pub mod runs;
+mod sender;
 pub mod sessions;
 pub mod stream;
 mod transaction;
@@ -81,18 +85,19 @@ pub(crate) use with_contracts;
 pub use ::session::ImagePolicy;
 #[doc(hidden)]
 pub use ::session::user::panic_message;
+pub use audit::Audit;
 pub use cells::{CellDone, Cells, CellsOverview, seed};
 pub use changes::Changes;
 pub use commit::{Commit, Committed, Done};
 pub use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 pub use contract::cells::PastVersion;
+pub use contract::{AccessRejection, CellRejection, KeyedRejection, RecordRejection, RunRejection, SessionRejection};
 pub use contract::{
     AsOf, Cells as CellsContract, Change, ChangesPage, Deleted, Error, Expected, Failure, FailureKind, Followed,
     History, HistoryPage, Initialised, InvalidJson, Json, Limits, ListPage, Listed, Moment, NameInGroup, Outcome,
     Reason, Rejection, Retention, SpaceUsage, Subject, Swapped, Usage, Value, Versioned, Written,
 };
-pub use contract::{CellRejection, KeyedRejection, RecordRejection, RunRejection, SessionRejection};
-pub use contract::{facts, limits};
+pub use contract::{access, facts, limits};
 pub use contract::{object_text, shell, terminal, time, value};
 pub use counters::{Counters, Overview};
 pub use dead_letters::{DeadLetter, DeadLetterCursor, DeadLetterOverview, DeadLetters, InvalidDeadLetterCursor};
@@ -113,10 +118,12 @@ pub use node::pending::Pending;
 pub use node::space::disk::{DiskReserve, DiskSpace};
 pub use node::space::waits::{StoreWait, WaitingWork};
 pub use options::Options;
+pub use principals::{Principals, Shown, draw_token};
 pub use records::Records;
 pub(crate) use records::authority::Authority;
 pub use records::owned_group::OwnedGroup;
 pub use runs::Runs;
+pub use sender::Sender;
 pub use sessions::{Session, Sessions};
 pub use transaction::{Isolation, Transaction};
 pub use transfer::{Progress, TransferError, hex};

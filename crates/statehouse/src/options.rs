@@ -47,7 +47,7 @@ impl DerefMut for Options {
 impl Options {
     /// Opens the directory at `path`, or creates it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Statehouse, Error> {
-        Ok(Statehouse { shard: Shard::open(path.as_ref(), self)? })
+        Ok(Statehouse::over(Shard::open(path.as_ref(), self)?))
     }
 
     /// Sets the store's cache to `bytes`, and what waits in memory to about as much.

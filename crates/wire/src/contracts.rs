@@ -176,6 +176,11 @@ impl Guard {
     pub fn member_names() -> Vec<&'static str> {
         guard_members(&mut Schemas::default()).into_iter().map(|member| member.name).collect()
     }
+
+    /// Everything that a guard can be about, by the name of its member.
+    pub fn things() -> Vec<&'static str> {
+        GUARDED.iter().map(|thing| thing.member).collect()
+    }
 }
 
 impl<'de> Deserialize<'de> for Operation {

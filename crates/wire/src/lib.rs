@@ -13,6 +13,7 @@
 //!
 //! Never: opens a socket, or accesses a store.
 
+pub mod access;
 pub mod catalogue;
 pub mod cells;
 pub mod changes;

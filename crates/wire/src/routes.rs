@@ -331,7 +331,7 @@ routes! {
     KEYED_KEY = Get Branch "/v1/keyed/{operator}/{partition}/keys/{key}" "keyed.get_key";
     KEYED_POSITIONS = Get Branch "/v1/keyed/{operator}/{partition}/positions" "keyed.positions";
     SESSIONS_LIST = Get Store "/v1/sessions" "sessions.list";
-    SESSIONS_OPEN = Post Store "/v1/sessions" "sessions.open";
+    SESSIONS_OPEN = Post Space "/v1/sessions" "sessions.open";
     SESSIONS_READ = Get Store "/v1/sessions/{session}" "sessions.get";
     SESSIONS_END = Delete Store "/v1/sessions/{session}" "sessions.end";
     SESSIONS_KEEPALIVE = Post Store "/v1/sessions/{session}/keepalive" "sessions.keepalive";
@@ -355,6 +355,15 @@ routes! {
     GUARDS_SET = Put Space "/v1/guards/{prefix}" "guards.set";
     GUARDS_REMOVE = Delete Space "/v1/guards/{prefix}" "guards.remove";
     LIMITS_READ = Get Store "/v1/limits" "limits.get";
+    PRINCIPALS_LIST = Get Store "/v1/principals" "principals.list";
+    PRINCIPALS_READ = Get Store "/v1/principals/{principal}" "principals.get";
+    PRINCIPALS_SET = Put Store "/v1/principals/{principal}" "principals.set";
+    PRINCIPALS_REMOVE = Delete Store "/v1/principals/{principal}" "principals.remove";
+    TOKENS_ISSUE = Post Store "/v1/principals/{principal}/tokens" "tokens.issue";
+    TOKENS_REVOKE = Delete Store "/v1/tokens/{token}" "tokens.revoke";
+    ACCESS_WHOAMI = Get Store "/v1/whoami" "access.whoami";
+    ACCESS_CHECK = Post Store "/v1/access" "access.check";
+    AUDIT_READ = Get Store "/v1/audit" "audit.get";
     BACKUP_CREATE = Get Store "/v1/backup" "backup.create";
     BACKUP_VERIFIED = Post Store "/v1/backup/verified" "backup.verified";
     EXPORT_CREATE = Get Space "/v1/export" "export.create";

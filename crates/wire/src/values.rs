@@ -182,7 +182,11 @@ fn not_a_duration(text: &str) -> String {
 
 impl Serialize for DurationText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}ms", self.0.as_millis()))
+        // Of 90 days a reader would not take the milliseconds: they have too many digits.
+        match self.0.subsec_nanos() {
+            0 => serializer.collect_str(&format_args!("{}s", self.0.as_secs())),
+            _ => serializer.collect_str(&format_args!("{}ms", self.0.as_millis())),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each test prints the seed it ran with, a command that replays it when it fails, and as its result one or more
 //! lines `show TOPIC ITEM FIGURE (goal GOAL) ok|short`. It exits 1 if a line is short.
 
+mod audited;
 mod backends;
 mod backups;
 mod checkpoint_damage;
@@ -20,10 +21,12 @@ mod model;
 mod monitoring;
 mod objects;
 mod one_writer;
+mod permissions;
 mod power_journal;
 mod power_store;
 mod pressure;
 mod records;
+mod revocations;
 mod runs;
 mod serial;
 mod sessions;
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
     };
     let report = match test.as_str() {
         "commands" => http::run_commands(&arguments),
+        "audited" => audited::run(&arguments),
+        "revocations" => revocations::run(&arguments),
         "backups" => backups::run(&arguments),
         "edge-files" => edge::run_files(&arguments),
         "edge-names" => edge::run_names(&arguments),
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         "one-writer" => one_writer::run_matrices(&arguments),
         "one-writer-child" => return one_writer::paused_child(&arguments),
         "one-writer-paused" => one_writer::run_paused(&arguments),
+        "permissions" => permissions::run(&arguments),
         "one-writer-waiters" => one_writer::run_waiters(&arguments),
         "take-overs" => take_overs::run(&arguments),
         "entry-log" => entry_log::run(&arguments),

@@ -125,7 +125,7 @@ impl Launch {
 
 /// The address in a line such as `serves on http://127.0.0.1:7420`.
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let (_, after) = line.split_once("http://")?;
+    let (_, after) = line.split_once("http://").or_else(|| line.split_once("https://"))?;
     let end = after.find(|character: char| !(character.is_ascii_hexdigit() || ".:[]".contains(character)));
     after[..end.unwrap_or(after.len())].parse().ok()
 }
@@ -287,6 +287,7 @@ mod tests {
         assert!(!ended.status.success());
         assert_eq!((ended.stdout.lines().count(), ended.stderr.as_str()), (2, "warm\n"));
         assert_eq!(address_in("http://[::1]:80, ready"), "[::1]:80".parse().ok());
+        assert_eq!(address_in("on https://127.0.0.1:443\n"), "127.0.0.1:443".parse().ok());
     }
 
     #[test]

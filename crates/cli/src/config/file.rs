@@ -54,7 +54,7 @@ impl Reading<'_> {
                 );
             }
             (DeValue::String(text), _) => text.to_string(),
-            (DeValue::Array(items), Kind::Hosts) => {
+            (DeValue::Array(items), Kind::Hosts | Kind::Origins) => {
                 let names: Option<Vec<_>> = items.iter().map(|item| item.get_ref().as_str()).collect();
                 let wrong = || self.complain(value.span(), format!("{} takes a list of quoted names", setting.key));
                 names.ok_or_else(wrong)?.join(",")
@@ -62,6 +62,7 @@ impl Reading<'_> {
             (DeValue::Integer(number), Kind::Count | Kind::Percent | Kind::Bytes) if number.radix() == 10 => {
                 number.as_str().to_owned()
             }
+            (DeValue::Boolean(set), Kind::Switch) => set.to_string(),
             (other, _) => {
                 let complaint = format!("{} cannot be of type {}", setting.key, other.type_str());
                 return Err(self.complain(value.span(), complaint));

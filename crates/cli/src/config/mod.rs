@@ -13,12 +13,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use server::TlsFiles;
 use server::gate::Hosts;
 use server::limits::ServerLimits;
 use statehouse::terminal::one_line;
 
 use settings::{
-    CHANGE_PREFIX, Kind, OTHER_VARIABLES, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration, parse_hosts,
+    CHANGE_PREFIX, Kind, OTHER_VARIABLES, REQUIRED, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration,
+    parse_hosts, parse_origins,
 };
 
 /// The origin of a value.
@@ -94,7 +96,33 @@ impl Effective {
             setting.check(&value).map_err(|complaint| ConfigError(one_line(&format!("{flag}: {complaint}"))))?;
             effective.set(setting, value, Origin::Flag(flag));
         }
+        effective.check_together()?;
         Ok(effective)
+    }
+
+    /// Refuses settings that make no sense together.
+    fn check_together(&self) -> Result<(), ConfigError> {
+        if self.if_set("server.origins").is_some() && !self.requires_tokens() {
+            let origin = self.rows().find(|(key, ..)| *key == "server.origins").map(|(.., origin)| origin.to_string());
+            return Err(ConfigError(one_line(&format!(
+                "{}: server.origins lets pages of other origins in, and they must show a token; set server.tokens = \"{REQUIRED}\"",
+                origin.unwrap_or_default()
+            ))));
+        }
+        Ok(())
+    }
+
+    /// The settings with another value than here.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let pairs = self.rows().zip(other.rows());
+        pairs.filter(|((_, old, _), (_, new, _))| old != new).map(|((key, ..), _)| key).collect()
+    }
+
+    /// Takes the values of some settings.
+    pub(crate) fn take(&mut self, other: &Self, keys: &[&str]) {
+        for (setting, value, origin) in other.values.iter().filter(|(setting, ..)| keys.contains(&setting.key)) {
+            self.set(setting, value.clone(), origin.clone());
+        }
     }
 
     fn set(&mut self, setting: &'static Setting, value: String, origin: Origin) {
@@ -145,9 +173,51 @@ impl Effective {
         self.text("server.listen").parse().expect("checked when it was set")
     }
 
-    /// The host names that the server answers to.
+    /// Whether requests must show a token.
+    pub(crate) fn requires_tokens(&self) -> bool {
+        self.text("server.tokens") == REQUIRED
+    }
+
+    /// The files of the server's certificate, if it has one.
+    pub(crate) fn tls_files(&self) -> Result<Option<TlsFiles>, ConfigError> {
+        let file = |key| self.if_set(key).map(PathBuf::from);
+        let client_ca = file("server.tls_client_ca");
+        match (file("server.tls_certificate"), file("server.tls_key")) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key, client_ca })),
+            (None, None) if client_ca.is_none() => Ok(None),
+            (None, None) => Err(ConfigError(
+                "server.tls_client_ca is set, and TLS is not; set server.tls_certificate and server.tls_key, too"
+                    .into(),
+            )),
+            (Some(_), None) => {
+                Err(ConfigError("server.tls_certificate is set, and server.tls_key is not; set both or neither".into()))
+            }
+            (None, Some(_)) => {
+                Err(ConfigError("server.tls_key is set, and server.tls_certificate is not; set both or neither".into()))
+            }
+        }
+    }
+
+    /// The socket in the file system, if there is one.
+    pub(crate) fn socket(&self) -> Option<PathBuf> {
+        self.if_set("server.socket").map(PathBuf::from)
+    }
+
+    /// Whether other machines may reach the server without protection.
+    pub(crate) fn is_insecure_allowed(&self) -> bool {
+        self.text("server.insecure") == "true"
+    }
+
+    /// The file of the first administrator's token, if it is set.
+    pub(crate) fn root_token_file(&self) -> Option<PathBuf> {
+        self.if_set("server.root_token_file").map(PathBuf::from)
+    }
+
+    /// The host names that the server answers to, and the origins whose pages may send requests.
     pub(crate) fn hosts(&self) -> Hosts {
-        parse_hosts(self.text("server.hosts")).expect("checked when it was set")
+        let mut hosts = parse_hosts(self.text("server.hosts")).expect("checked when it was set");
+        parse_origins(self.text("server.origins"), &mut hosts).expect("checked when it was set");
+        hosts
     }
 
     /// Writes are refused below this percentage of the disk and this many bytes.
@@ -173,6 +243,8 @@ impl Effective {
         limits.url_bytes_max = self.size("limits.url_bytes_max");
         limits.body_bytes_max = self.size("limits.body_bytes_max");
         limits.send_buffer_bytes_max = self.size("limits.send_buffer_bytes_max");
+        limits.handshakes_max = self.count("limits.handshakes_max");
+        limits.handshake_time_max = self.duration("limits.handshake_time_max");
         limits.head_time_max = self.duration("limits.head_time_max");
         limits.body_time_max = self.duration("limits.body_time_max");
         limits.request_time_max = self.duration("limits.request_time_max");
@@ -232,8 +304,8 @@ pub(crate) fn template() -> String {
             table = of;
         }
         let value = match setting.kind {
-            Kind::Count | Kind::Percent => setting.default.to_owned(),
-            Kind::Hosts => "[]".to_owned(),
+            Kind::Count | Kind::Percent | Kind::Switch => setting.default.to_owned(),
+            Kind::Hosts | Kind::Origins => "[]".to_owned(),
             _ => format!("{:?}", setting.default),
         };
         text += &format!("\n# {}\n# Environment: {}\n# {name} = {value}\n", setting.about, setting.variable());

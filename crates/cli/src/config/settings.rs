@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use client::tls::{CA_FILE_VARIABLE, CERTIFICATE_FILE_VARIABLE, KEY_FILE_VARIABLE};
+use client::token::{TOKEN_FILE_VARIABLE, TOKEN_VARIABLE};
 use server::gate::Hosts;
 use statehouse::time::in_unit;
 
@@ -12,7 +14,16 @@ use statehouse::time::in_unit;
 pub(crate) const VARIABLE_PREFIX: &str = "STATEHOUSE_";
 
 /// Variables with our prefix that are not server settings: they belong to the commands that talk to a server.
-pub(crate) const OTHER_VARIABLES: &[&str] = &["STATEHOUSE_CONFIG", "STATEHOUSE_CONTEXT", "STATEHOUSE_URL"];
+pub(crate) const OTHER_VARIABLES: &[&str] = &[
+    "STATEHOUSE_CONFIG",
+    "STATEHOUSE_CONTEXT",
+    "STATEHOUSE_URL",
+    CA_FILE_VARIABLE,
+    CERTIFICATE_FILE_VARIABLE,
+    KEY_FILE_VARIABLE,
+    TOKEN_FILE_VARIABLE,
+    TOKEN_VARIABLE,
+];
 
 /// Prefix of the variables that `watch --exec` sets for the commands it runs.
 pub(crate) const CHANGE_PREFIX: &str = "STATEHOUSE_CHANGE_";
@@ -38,7 +49,16 @@ pub(crate) enum Kind {
     LogFormat,
     /// Host names: a list in a file, separated by commas elsewhere.
     Hosts,
+    /// Origins: a list in a file, separated by commas elsewhere.
+    Origins,
+    /// `required` or `off`.
+    Tokens,
+    /// `true` or `false`.
+    Switch,
 }
+
+/// The value of `server.tokens` with which requests must show one.
+pub(crate) const REQUIRED: &str = "required";
 
 /// One setting.
 #[derive(Debug)]
@@ -78,12 +98,55 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "What to log: error, warn, info, debug, trace, or a filter such as info,server=debug.",
     ),
     setting("log_format", Kind::LogFormat, "auto", "text, json, or auto: text on a terminal, JSON otherwise."),
-    setting("server.listen", Kind::Address, "127.0.0.1:7420", "Address to listen on; only this machine can connect."),
+    setting(
+        "server.listen",
+        Kind::Address,
+        "127.0.0.1:7420",
+        "Address to listen on. One that other machines can reach needs TLS and tokens.",
+    ),
+    setting("server.socket", Kind::Text, "", "A socket in the file system to listen on, too; its group may connect."),
     setting(
         "server.hosts",
         Kind::Hosts,
         "",
         "Host names that the server answers to, besides localhost and IP addresses; other names are refused.",
+    ),
+    setting(
+        "server.origins",
+        Kind::Origins,
+        "",
+        "Origins whose web pages may send requests, each with a token: https://app.example; only where tokens are required.",
+    ),
+    setting(
+        "server.tokens",
+        Kind::Tokens,
+        "off",
+        "Whether requests must show a token: required, or off: whoever reaches the server may do everything.",
+    ),
+    setting(
+        "server.root_token_file",
+        Kind::Text,
+        "",
+        "The file with the first administrator's token. Default: root.token in the data directory, written if missing.",
+    ),
+    setting(
+        "server.tls_certificate",
+        Kind::Text,
+        "",
+        "The file of the server's certificate and those that lead to its authority, in PEM. With it, the address speaks only TLS.",
+    ),
+    setting("server.tls_key", Kind::Text, "", "The file of that certificate's private key, in PEM."),
+    setting(
+        "server.tls_client_ca",
+        Kind::Text,
+        "",
+        "The file of the authorities of client certificates, in PEM. Without it, clients are not asked for one.",
+    ),
+    setting(
+        "server.insecure",
+        Kind::Switch,
+        "false",
+        "Whether other machines may reach the server without TLS or without tokens: true or false.",
     ),
     setting(
         "disk.low_percent",
@@ -121,6 +184,13 @@ pub(crate) const SETTINGS: &[Setting] = &[
         Kind::Bytes,
         "64KiB",
         "Bytes per connection that the kernel buffers for a slow reader.",
+    ),
+    setting("limits.handshakes_max", Kind::Count, "256", "Concurrent TLS handshakes; more wait for their turn."),
+    setting(
+        "limits.handshake_time_max",
+        Kind::Duration,
+        "5s",
+        "Time from the beginning of a connection to the end of its TLS handshake.",
     ),
     setting(
         "limits.head_time_max",
@@ -167,6 +237,11 @@ impl Setting {
             Kind::Hosts if parse_hosts(text).is_none() => {
                 wrong("a list of host names without ports, such as state.internal")
             }
+            Kind::Origins if parse_origins(text, &mut Hosts::default()).is_none() => {
+                wrong("a list of origins without paths, such as https://app.example")
+            }
+            Kind::Tokens if ![REQUIRED, "off"].contains(&text) => wrong("required or off"),
+            Kind::Switch if !["true", "false"].contains(&text) => wrong("true or false"),
             Kind::LogFormat if !["auto", "text", "json"].contains(&text) => wrong("auto, text or json"),
             _ => Ok(()),
         }
@@ -189,6 +264,12 @@ pub(crate) fn parse_hosts(text: &str) -> Option<Hosts> {
     let mut hosts = Hosts::default();
     let mut names = text.split(',').map(str::trim).filter(|_| !text.is_empty());
     names.all(|name| hosts.add(name)).then_some(hosts)
+}
+
+/// Adds origins, separated by commas.
+pub(crate) fn parse_origins(text: &str, hosts: &mut Hosts) -> Option<()> {
+    let mut origins = text.split(',').map(str::trim).filter(|_| !text.is_empty());
+    origins.all(|origin| hosts.add_origin(origin)).then_some(())
 }
 
 /// A number of bytes.

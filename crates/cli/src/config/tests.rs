@@ -111,7 +111,9 @@ fn the_template_is_a_file_that_changes_nothing() {
     let effective = in_file(&uncommented.join("\n")).expect("every default is a value");
     let from_file = effective.rows().filter(|row| matches!(row.2, Origin::File(..))).count();
     // No host is a default that a file can say.
-    let said = SETTINGS.iter().filter(|setting| !setting.default.is_empty() || setting.kind == Kind::Hosts);
+    let said = SETTINGS
+        .iter()
+        .filter(|setting| !setting.default.is_empty() || matches!(setting.kind, Kind::Hosts | Kind::Origins));
     assert_eq!(from_file, said.count());
     assert_eq!(effective.limits(), ServerLimits::default());
 }

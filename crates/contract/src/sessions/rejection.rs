@@ -41,6 +41,12 @@ pub enum SessionRejection {
         "the secret of the session is missing or wrong; nothing was done: show the one that its creation returned [SH-5007]"
     )]
     WrongSecret,
+    /// The session belongs to another space. Nothing was done.
+    #[error("the session belongs to space {space:?}, and acts nowhere else; open another one there [SH-5008]")]
+    OtherSpace {
+        /// The space of the session.
+        space: String,
+    },
     /// The user's machine cannot read the command.
     #[error("machine {machine} cannot read the command; nothing was changed [SH-5005]")]
     UnreadableCommand {
@@ -58,6 +64,7 @@ impl SessionRejection {
             Self::Busy { .. } => Facts::retryable("SH-5001", Class::Busy),
             Self::RequestReused { .. } => Facts::of("SH-5006", Class::Unprocessable),
             Self::WrongSecret => Facts::of("SH-5007", Class::Forbidden),
+            Self::OtherSpace { .. } => Facts::of("SH-5008", Class::Unprocessable),
             Self::UnreadableCommand { .. } => Facts::of("SH-5005", Class::Invalid),
         }
     }
@@ -69,6 +76,7 @@ impl SessionRejection {
             Self::Evicted { request, floor } => members!["request" => request, "floor" => floor],
             Self::Busy { limit, max } => members!["limit" => limit, "max" => max],
             Self::RequestReused { request } => members!["request" => request],
+            Self::OtherSpace { space } => members!["space" => space],
             Self::UnreadableCommand { machine } => members!["machine" => machine],
         }
     }

@@ -84,6 +84,10 @@ impl<D: Disk> EntryLog for SegmentFiles<D> {
         self.sizes.kept_bytes()
     }
 
+    fn bytes_from(&self, shard: ShardId, first: u64) -> Option<u64> {
+        self.lock().bytes_from(shard, first)
+    }
+
     fn settle(&self) -> Result<(), JournalError> {
         self.write_watermark(&mut self.lock())
     }

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::Disk;
+use crate::frame::ShardId;
 use crate::shard_index::{BatchPlace, ShardIndex};
 
 use super::State;
@@ -47,6 +48,16 @@ impl<D: Disk> State<D> {
             (Some(kept_from), Some(position)) => Some(kept_from.min(position)),
             (kept_from, position) => kept_from.or(position),
         };
+    }
+
+    /// The bytes from an entry of a shard to the end, up to the place that it is walked to from.
+    pub(super) fn bytes_from(&self, shard: ShardId, first: u64) -> Option<u64> {
+        let index = self.shards.get(&shard)?;
+        if first > index.last_index {
+            return Some(0);
+        }
+        let begin = index.find(first).and_then(|place| self.position_of(place))?;
+        self.segments.back().map(|last| (last.base + last.end).saturating_sub(begin))
     }
 
     fn position_of(&self, place: BatchPlace) -> Option<u64> {

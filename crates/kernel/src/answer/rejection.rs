@@ -4,6 +4,7 @@
 use contract::{RefusalReason, Rejection};
 use kv::{DecodeError, Reader, Writer};
 
+use super::access;
 use crate::contracts::with_contracts;
 
 /// The limits that the kernel itself checks and that are of no contract, with the numbers of their names in an answer. A contract
@@ -21,10 +22,14 @@ const LIMITS: &[(u8, &str)] = &[
     (14, "messages_waiting_max"),
     (16, "guards_max"),
     (17, "guard_open_names_max"),
+    (22, "principals_max"),
 ];
 
+/// About principals and tokens.
+const ACCESS: u8 = 60;
+
 /// The kinds of things that can already exist.
-const EXISTING_KINDS: [&str; 3] = ["space", "branch", "run"];
+const EXISTING_KINDS: [&str; 4] = ["space", "branch", "run", "token"];
 
 /// The kinds of things that can be guarded.
 const GUARDED_KINDS: [&str; 2] = ["group", "record"];
@@ -75,6 +80,7 @@ pub(crate) fn encode_rejection(writer: &mut Writer, rejection: &Rejection) {
         Rejection::NoSuchDeadLetter { group, number } => {
             writer.u8(29).bytes(group.as_bytes()).u64(*number);
         }
+        Rejection::Access(rejection) => access::encode(writer.u8(ACCESS), rejection),
         of_contract => encode_of_contract(writer, of_contract),
     }
 }
@@ -145,6 +151,7 @@ pub(crate) fn decode_rejection(reader: &mut Reader<'_>) -> Result<Rejection, Dec
         },
         27 => Rejection::NoSuchGuard { prefix: reader.text()?.to_owned() },
         29 => Rejection::NoSuchDeadLetter { group: reader.text()?.to_owned(), number: reader.u64()? },
+        ACCESS => Rejection::Access(access::decode(reader)?),
         code => return decode_of_contract(code, reader),
     })
 }
@@ -156,7 +163,7 @@ mod tests {
     use super::*;
 
     /// The codes of those that are about no contract.
-    const OF_NONE: [u8; 13] = [2, 5, 6, 7, 8, 9, 10, 16, 24, 25, 26, 27, 29];
+    const OF_NONE: [u8; 14] = [2, 5, 6, 7, 8, 9, 10, 16, 24, 25, 26, 27, 29, ACCESS];
 
     #[test]
     fn the_limits_have_the_numbers_from_0_and_each_has_its_own() {

@@ -1,11 +1,12 @@
 //! Changes of the catalogue: checked first, then applied, each raising the revision by one.
 
+use contract::access::audit::SYSTEM_SPACE;
 use contract::catalogue::MAIN_BRANCH;
 use contract::guards::GroupGuard;
 use contract::{Limits, RefusalReason, Rejection, Retention};
 use kv::{DecodeError, Reader, Staging, Writer};
 
-use super::{BranchId, Catalogue, FillProgress, FilledType, SpaceId, TypeDeclaration, guards};
+use super::{AccessChange, BranchId, Catalogue, FillProgress, FilledType, SpaceId, TypeDeclaration, guards};
 use crate::keys::Keys;
 use crate::sessions::brought::FIRST_NUMBER;
 
@@ -58,28 +59,33 @@ pub enum CatalogueChange {
         /// Its version.
         version: u16,
     },
+    /// Changes who may do what.
+    Access(AccessChange),
 }
 
 impl Catalogue {
-    /// Applies a change, here and in the rows. Returns the assigned number, if there is one.
+    /// Applies a change at a time, here and in the rows. Returns the assigned number, if there is one.
     pub(crate) fn change(
         &mut self,
         change: &CatalogueChange,
+        now_us: u64,
         keys: &Keys,
         state: &mut Staging,
     ) -> Result<Option<u32>, Rejection> {
+        if let Some(space) = change.space()
+            && self.system_space() == Some(space)
+        {
+            // Nobody changes what the store keeps for itself.
+            return Err(Rejection::NoSuchSpace { space: SYSTEM_SPACE.to_owned() });
+        }
         let assigned = match change {
             CatalogueChange::CreateSpace { name } => {
                 if self.space_named(name).is_ok() {
                     return Err(Rejection::AlreadyExists { what: "space", name: name.clone() });
                 }
-                Rejection::check_limit("spaces_max", self.limits.spaces_max as usize, self.spaces.len() + 1)?;
-                let space = self.add_space(name);
-                self.write_space(keys, state, space);
-                let main = self.space(space)?.branch_named(MAIN_BRANCH)?;
-                self.write_branch(keys, state, space, main);
-                self.write_types(keys, state, space);
-                Some(space)
+                let of_users = self.spaces.len() - self.system_space().map_or(0, |_| 1);
+                Rejection::check_limit("spaces_max", self.limits.spaces_max as usize, of_users + 1)?;
+                Some(self.create_space(name, keys, state)?)
             }
             CatalogueChange::CreateBranch { space, name } => {
                 let found = self.space(*space)?;
@@ -153,10 +159,27 @@ impl Catalogue {
                 self.write_machine(keys, state, *machine);
                 None
             }
+            CatalogueChange::Access(change) => {
+                self.change_access(change, now_us, keys, state)?;
+                if self.system_space().is_none() {
+                    // From now on somebody is known, and there is an audit.
+                    self.create_space(SYSTEM_SPACE, keys, state)?;
+                }
+                None
+            }
         };
         self.revision += 1;
         self.write_meta(keys, state);
         Ok(assigned)
+    }
+
+    fn create_space(&mut self, name: &str, keys: &Keys, state: &mut Staging) -> Result<SpaceId, Rejection> {
+        let space = self.add_space(name);
+        self.write_space(keys, state, space);
+        let main = self.space(space)?.branch_named(MAIN_BRANCH)?;
+        self.write_branch(keys, state, space, main);
+        self.write_types(keys, state, space);
+        Ok(space)
     }
 
     /// Forgets a deleted branch that has no rows left.
@@ -207,8 +230,24 @@ const DECLARE_TYPE: u8 = 7;
 const REGISTER_MACHINE: u8 = 8;
 const SET_GUARD: u8 = 9;
 const REMOVE_GUARD: u8 = 10;
+const ACCESS: u8 = 11;
 
 impl CatalogueChange {
+    /// The space that it changes, if it changes one.
+    fn space(&self) -> Option<SpaceId> {
+        match self {
+            CatalogueChange::CreateBranch { space, .. }
+            | CatalogueChange::DeleteBranch { space, .. }
+            | CatalogueChange::SetRetention { space, .. }
+            | CatalogueChange::SetGuard { space, .. } => Some(*space),
+            CatalogueChange::DeclareType(declaration) => Some(declaration.space),
+            CatalogueChange::CreateSpace { .. }
+            | CatalogueChange::SetLimits(_)
+            | CatalogueChange::RegisterMachine { .. }
+            | CatalogueChange::Access(_) => None,
+        }
+    }
+
     pub(crate) fn encode(&self, writer: &mut Writer) {
         match self {
             CatalogueChange::CreateSpace { name } => writer.u8(CREATE_SPACE).bytes(name.as_bytes()),
@@ -230,6 +269,7 @@ impl CatalogueChange {
             CatalogueChange::RegisterMachine { machine, version } => {
                 writer.u8(REGISTER_MACHINE).u16(*machine).u16(*version)
             }
+            CatalogueChange::Access(change) => change.encode(writer.u8(ACCESS)),
         };
     }
 
@@ -252,6 +292,7 @@ impl CatalogueChange {
                 CatalogueChange::SetGuard { space: reader.u32()?, prefix: reader.text()?.to_owned(), guard: None }
             }
             REGISTER_MACHINE => CatalogueChange::RegisterMachine { machine: reader.u16()?, version: reader.u16()? },
+            ACCESS => CatalogueChange::Access(AccessChange::decode(reader)?),
             _ => {
                 return Err(DecodeError { what: "a catalogue change of an unknown kind" });
             }

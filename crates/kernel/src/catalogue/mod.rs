@@ -1,4 +1,4 @@
-//! The catalogue: spaces, branches, retention and limits, as state of the shard.
+//! The catalogue: spaces, branches, retention, limits and principals, as state of the shard.
 //!
 //! Touches: the catalogue rows. Keeps: K6 (numbers of spaces and branches are never reused), and that everything which
 //! changes how a command is applied is state, changed only by a [`CatalogueChange`] in the journal.
@@ -7,13 +7,16 @@ pub mod assemble;
 mod change;
 mod fill_progress;
 pub mod guards;
+pub mod principals;
 mod rows;
 mod type_bytes;
 pub mod types;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use contract::access::audit::SYSTEM_SPACE;
 use contract::catalogue::{DEFAULT_SPACE, MAIN_BRANCH};
 use contract::{Limits, Rejection, Retention};
 
@@ -22,6 +25,7 @@ use session::SessionLimits;
 pub use change::CatalogueChange;
 pub(crate) use fill_progress::{FillProgress, FilledType};
 pub use guards::GuardedGroups;
+pub use principals::{AccessChange, Principals};
 pub use type_bytes::TypeDeclaration;
 pub use types::{Declared, TypeId, Types};
 
@@ -53,6 +57,8 @@ pub struct Catalogue {
     space_names: BTreeMap<String, SpaceId>,
     /// Users' machines by number, with the version in force.
     machines: BTreeMap<u16, u16>,
+    /// Who may do what. Most changes of a catalogue do not touch it.
+    principals: Arc<Principals>,
 }
 
 /// One tenant.
@@ -94,6 +100,7 @@ impl Catalogue {
             spaces: BTreeMap::new(),
             space_names: BTreeMap::new(),
             machines: BTreeMap::new(),
+            principals: Arc::default(),
         };
         catalogue.add_space(DEFAULT_SPACE);
         catalogue
@@ -146,6 +153,16 @@ impl Catalogue {
         self.machines.iter().map(|(number, version)| (*number, *version))
     }
 
+    /// The space of the store itself, once it has one.
+    pub fn system_space(&self) -> Option<SpaceId> {
+        self.space_names.get(SYSTEM_SPACE).copied()
+    }
+
+    /// Who may do what.
+    pub fn principals(&self) -> &Arc<Principals> {
+        &self.principals
+    }
+
     /// The limits of sessions.
     pub fn session_limits(&self) -> SessionLimits {
         let limits = &self.limits;
@@ -158,9 +175,15 @@ impl Catalogue {
         }
     }
 
-    /// All spaces, by number.
+    /// All spaces, by number, with that of the store itself.
     pub fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
         self.spaces.iter().map(|(id, space)| (*id, space))
+    }
+
+    /// The same without that of the store itself, which is in no listing and no export.
+    pub fn spaces_of_users(&self) -> impl Iterator<Item = (SpaceId, &Space)> {
+        let system = self.system_space();
+        self.spaces().filter(move |(space, _)| Some(*space) != system)
     }
 
     /// The buckets of this shard.

@@ -1,12 +1,15 @@
-//! The catalogue's rows: one for its own numbers, one for each space, one for each branch; `docs/formats/keys.md`.
+//! The catalogue's rows: one for its own numbers, one for each space, one for each branch, and so on; `docs/formats/keys.md`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kv::{Bytes, DecodeError, KeyRange, Order, Reader, Staging, View, Writer};
 use session::Halt;
 
 use super::change::{decode_limits, decode_limits_v1, decode_retention, encode_limits, encode_retention};
-use super::{Branch, BranchId, Catalogue, FillProgress, Space, SpaceId, Types, guards, type_bytes};
+use super::{
+    Branch, BranchId, Catalogue, FillProgress, Principals, Space, SpaceId, Types, guards, principals, type_bytes,
+};
 use crate::keys::Keys;
 use crate::keys::catalogue::read_index_fill;
 use crate::place::{BucketRange, Buckets};
@@ -30,6 +33,9 @@ impl Catalogue {
             for (prefix, guard) in found.guards.iter() {
                 state.put(keys.catalogue_guard(*space, prefix), guards::encode_row(*space, prefix, guard));
             }
+        }
+        for principal in self.principals.iter() {
+            state.put(keys.catalogue_principal(&principal.name), principals::encode_row(principal));
         }
     }
 
@@ -118,6 +124,11 @@ impl Catalogue {
             let (machine, version) = decode_machine(&row?).map_err(undecodable)?;
             catalogue.machines.insert(machine, version);
         }
+        let mut principals = Principals::default();
+        for row in rows(view, keys.catalogue_principals()) {
+            principals.put(principals::decode_row(&row?).map_err(undecodable)?);
+        }
+        catalogue.principals = Arc::new(principals);
         Ok(catalogue)
     }
 }
@@ -155,6 +166,7 @@ fn decode_meta(bytes: &[u8], here: BucketRange) -> Result<Catalogue, DecodeError
         spaces: BTreeMap::new(),
         space_names: BTreeMap::new(),
         machines: BTreeMap::new(),
+        principals: Arc::default(),
     })
 }
 

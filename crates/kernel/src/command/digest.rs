@@ -31,7 +31,8 @@ pub(crate) fn digest(body: &[u8]) -> Result<CommandDigest, DecodeError> {
         | Body::Published(_)
         | Body::Deliver(_)
         | Body::Delivered(_)
-        | Body::DeadLetter(_) => {
+        | Body::DeadLetter(_)
+        | Body::Audit(_) => {
             let mut digester = Digester::new("shard");
             digester.member("body", body);
             digester

@@ -9,6 +9,7 @@ pub mod hosted;
 mod op;
 pub mod trim_step;
 
+use contract::access::audit::Decision;
 use kv::{DecodeError, Reader, Writer};
 
 pub use self::fence::Fence;
@@ -43,6 +44,19 @@ pub enum Body<'bytes> {
     Delivered(Delivered),
     /// Sends a dead letter again, or drops it.
     DeadLetter(DeadLetterCommand<'bytes>),
+    /// Records something in the audit.
+    Audit(AuditNote<'bytes>),
+}
+
+/// Something to record in the audit, by its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditNote<'bytes> {
+    /// What is done: `backup.create`.
+    pub act: &'bytes str,
+    /// To what: names, as a JSON object.
+    pub on: &'bytes str,
+    /// What becomes of it.
+    pub decision: Decision,
 }
 
 /// Claims the first ready records of all queues whose names start with a prefix.
@@ -93,6 +107,7 @@ const PUBLISHED: u8 = 7;
 const DELIVER: u8 = 8;
 const DELIVERED: u8 = 9;
 const DEAD_LETTER: u8 = 10;
+const AUDIT: u8 = 11;
 
 impl<'bytes> Body<'bytes> {
     /// Appends the body's bytes.
@@ -126,6 +141,9 @@ impl<'bytes> Body<'bytes> {
             Body::Deliver(deliver) => deliver.encode(writer.u8(DELIVER)),
             Body::Delivered(delivered) => delivered.encode(writer.u8(DELIVERED)),
             Body::DeadLetter(letter) => letter.encode(writer.u8(DEAD_LETTER)),
+            Body::Audit(AuditNote { act, on, decision }) => {
+                writer.u8(AUDIT).bytes(act.as_bytes()).bytes(on.as_bytes()).u8(*decision as u8);
+            }
         }
     }
 
@@ -142,7 +160,8 @@ impl<'bytes> Body<'bytes> {
                 Target::Topic { .. } => false,
             },
             Body::Catalogue(_) | Body::Level(_) | Body::Tick | Body::ClaimNext(_) => false,
-            Body::Published(_) | Body::Delivered(_) => false,
+            // What is done must be recorded also where space is short.
+            Body::Published(_) | Body::Delivered(_) | Body::Audit(_) => false,
             // What the letter would write is not known here.
             Body::DeadLetter(letter) => letter.act != DeadLetterAct::Drop,
         }
@@ -182,6 +201,12 @@ impl<'bytes> Body<'bytes> {
             DELIVER => Body::Deliver(Deliver::decode(&mut reader)?),
             DELIVERED => Body::Delivered(Delivered::decode(&mut reader)?),
             DEAD_LETTER => Body::DeadLetter(DeadLetterCommand::decode(&mut reader)?),
+            AUDIT => {
+                let (act, on, decision) = (reader.text()?, reader.text()?, usize::from(reader.u8()?));
+                let decision = Decision::ALL.get(decision).copied();
+                let decision = decision.ok_or(DecodeError { what: "a decision of an unknown number" })?;
+                Body::Audit(AuditNote { act, on, decision })
+            }
             _ => {
                 return Err(DecodeError { what: "a command of an unknown kind" });
             }

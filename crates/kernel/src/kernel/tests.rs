@@ -53,7 +53,7 @@ fn apply(kernel: &mut Kernel, store: &MemoryStore, command: &Envelope<'_>) -> Ve
 fn create_session(kernel: &mut Kernel, store: &MemoryStore) -> Vec<u8> {
     let mut body = Writer::new();
     let secret = SecretDigest::new([1; 32]);
-    SessionCommand::Create { timeout_us: 1, secret, capabilities: Vec::new() }.encode(&mut body);
+    SessionCommand::Create { timeout_us: 1, secret, capabilities: Vec::new(), owner: None }.encode(&mut body);
     apply(kernel, store, &Envelope::without_session(SESSIONS, 0, body.as_slice()))
 }
 

@@ -61,6 +61,23 @@ impl Keys {
         KeyRange::prefix(&self.shard_row(ShardKind::CatalogueGuard))
     }
 
+    /// The row of a principal.
+    pub fn catalogue_principal(&self, name: &str) -> Key {
+        let mut key = self.shard_row(ShardKind::CataloguePrincipal);
+        key.extend_from_slice(name.as_bytes());
+        key
+    }
+
+    /// The rows of all principals.
+    pub fn catalogue_principals(&self) -> KeyRange {
+        KeyRange::prefix(&self.shard_row(ShardKind::CataloguePrincipal))
+    }
+
+    /// How far the audit has come.
+    pub fn audit_head(&self) -> Key {
+        self.shard_row(ShardKind::AuditHead)
+    }
+
     /// How far the indexes of a record type are filled.
     pub fn index_fill(&self, space: u32, record_type: u32) -> Key {
         let mut key = self.shard_row(ShardKind::IndexFill);

@@ -99,7 +99,8 @@ impl<'store> NewShard<'store> {
         work: impl FnOnce(&mut Applying<'_>) -> Result<T, Halt>,
     ) -> Result<T, BuildError> {
         let Applied { stamp, commit, .. } = self.applied;
-        let call = Call { machine: MACHINE, session: None, catalogue_revision: 0, body: b"", stamp, commit };
+        let call =
+            Call { machine: MACHINE, session: None, sender: None, catalogue_revision: 0, body: b"", stamp, commit };
         let mut pushes = Pushes::default();
         Ok(work(&mut self.contracts.applying(&mut self.state, &call, &mut pushes))?)
     }

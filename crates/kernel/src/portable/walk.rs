@@ -45,7 +45,7 @@ fn bucket<E: From<Halt>>(walk: &mut Walking<'_, E>, bucket: u16) -> Result<(), E
     (walk.take)(&Item::Bucket(bucket))?;
     outside_branches(walk, bucket)?;
     let (catalogue, only) = (walk.catalogue, walk.only);
-    for (space, found) in catalogue.spaces().filter(|(space, _)| only.is_none_or(|only| only == *space)) {
+    for (space, found) in catalogue.spaces_of_users().filter(|(space, _)| only.is_none_or(|only| only == *space)) {
         for (branch, _) in found.branches().filter(|(_, branch)| !branch.deleted) {
             things(walk, bucket, space, branch)?;
         }

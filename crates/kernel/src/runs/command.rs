@@ -39,6 +39,23 @@ pub struct EventRef<'bytes> {
 }
 
 impl<'bytes> EventRef<'bytes> {
+    /// An event that says nothing.
+    pub(crate) const EMPTY: Self = Self {
+        event_type: "",
+        data: "null",
+        idempotency_key: "",
+        event_id: None,
+        step_id: None,
+        engine_attempt_id: None,
+        logical_attempt_id: None,
+        emitted_at: None,
+        adapter_version: None,
+        engine_run_ref: None,
+        caused_by_signal_id: None,
+        parent_event_id: None,
+        extra: None,
+    };
+
     /// Appends the event's bytes.
     pub fn encode(&self, writer: &mut Writer) {
         writer.bytes(self.event_type.as_bytes()).bytes(self.data.as_bytes());

@@ -35,7 +35,8 @@ impl Stage {
             | Body::Tick
             | Body::Published(_)
             | Body::Deliver(_)
-            | Body::Delivered(_) => outcomes.iter().map(show_assigned).collect(),
+            | Body::Delivered(_)
+            | Body::Audit(_) => outcomes.iter().map(show_assigned).collect(),
         };
         shown.join(", ")
     }
@@ -108,7 +109,7 @@ impl Stage {
                 self.met.insert((WORD_OF_NEXT, rejection.code()));
             }
             (Body::Catalogue(_) | Body::Trim(_) | Body::Level(_) | Body::Tick, _) => {}
-            (Body::Published(_) | Body::Deliver(_) | Body::Delivered(_) | Body::DeadLetter(_), _) => {}
+            (Body::Published(_) | Body::Deliver(_) | Body::Delivered(_) | Body::DeadLetter(_) | Body::Audit(_), _) => {}
         }
     }
 }

@@ -48,7 +48,10 @@ impl Stage {
                 CatalogueChange::SetGuard { space, prefix: (*prefix).to_owned(), guard: Some(GroupGuard { open }) }
             }
             ["unguard", prefix] => CatalogueChange::SetGuard { space, prefix: (*prefix).to_owned(), guard: None },
-            other => panic!("what does {other:?} mean?"),
+            other => {
+                let access = Self::access_change(other).unwrap_or_else(|| panic!("what does {other:?} mean?"));
+                CatalogueChange::Access(access)
+            }
         };
         self.propose(&Body::Catalogue(change))
     }

@@ -17,8 +17,9 @@
 //! messages          numbers          published        changes since c3                    rows, rows of records, rows of runs, rows of maps
 //! ```
 //!
-//! `cells`, `records`, `runs`, `keyed` and `catalogue` list the words of each contract.
+//! `cells`, `records`, `runs`, `keyed` and `catalogue` list the words of each contract, `access` those of principals.
 
+mod access;
 mod answers;
 mod catalogue;
 mod cells;

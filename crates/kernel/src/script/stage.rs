@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kv::{Batch, KeyRange, MemoryStore, Order, Store, View, Writer};
-use session::{Envelope, Reply, Stamp};
+use session::{Envelope, Reply, Sender, Stamp};
 
 use super::words::{group_and_name, number, show_time, time_us};
 use crate::answer::Answer;
@@ -25,6 +25,8 @@ pub(crate) struct Stage {
     cluster_us: u64,
     pub(super) space: u32,
     pub(super) branch: u32,
+    /// Who sends what is said.
+    sender: Option<String>,
     /// Where the last page ended.
     pub(super) cursor: Option<Vec<u8>>,
     /// What was said, with the answers.
@@ -51,6 +53,7 @@ impl Stage {
             cluster_us: 0,
             space: 1,
             branch: 1,
+            sender: None,
             cursor: None,
             said: Vec::new(),
             met: BTreeSet::new(),
@@ -159,6 +162,12 @@ impl Stage {
                 self.branch = catalogue.space(self.space).unwrap().branch_named("main").unwrap();
                 String::new()
             }
+            ["as", name] => {
+                self.sender = Some((*name).to_owned()).filter(|name| name != "nobody");
+                String::new()
+            }
+            ["note", act] => self.note_act(act),
+            ["audit"] => self.audit(),
             ["tick"] => self.propose(&Body::Tick),
             ["next", prefix, options @ ..] => self.next(prefix, options),
             ["messages"] => self.messages(),
@@ -186,7 +195,9 @@ impl Stage {
         let (mut encoded, mut command) = (Writer::new(), Writer::new());
         body.encode(&mut encoded);
         let revision = self.kernel.catalogue().revision;
-        Envelope::without_session(crate::command::MACHINE, revision, encoded.as_slice()).encode(&mut command);
+        let sender = self.sender.as_deref().map(|principal| Sender { principal, policy_revision: revision });
+        let envelope = Envelope::without_session(crate::command::MACHINE, revision, encoded.as_slice());
+        Envelope { sender, ..envelope }.encode(&mut command);
         let header = EntryHeader::new(Stamp { wall_us: self.wall_us, cluster_us: self.cluster_us });
         let entry = header.encode([command.as_slice()].into_iter());
         let answer = self.apply(entry).remove(0);

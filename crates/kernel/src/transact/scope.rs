@@ -1,6 +1,7 @@
 //! Where a transaction is: what its operations and guards share.
 
 use contract::Rejection;
+use contract::access::audit::SYSTEM_SPACE;
 
 use crate::catalogue::{Catalogue, Space};
 use crate::command::hosted::HostedCommand;
@@ -29,6 +30,7 @@ impl<'transact> Scope<'transact> {
         transact: &'transact Transact<'transact>,
     ) -> Result<Self, Rejection> {
         let Transact { space, branch, group, ref fences, force, .. } = *transact;
+        refuse_system_space(catalogue, space)?;
         Ok(Self { catalogue, keys, space, of_space: catalogue.space(space)?, branch, group, fences, force })
     }
 
@@ -39,6 +41,7 @@ impl<'transact> Scope<'transact> {
         command: &'transact HostedCommand<'transact>,
     ) -> Result<Self, Rejection> {
         let HostedCommand { space, branch, ref fences, force, .. } = *command;
+        refuse_system_space(catalogue, space)?;
         let (of_space, group) = (catalogue.space(space)?, Some(command.group));
         Ok(Self { catalogue, keys, space, of_space, branch, group, fences, force })
     }
@@ -46,5 +49,13 @@ impl<'transact> Scope<'transact> {
     /// The thing of this name in the group.
     pub(crate) fn thing<'name>(&'name self, name: &'name str) -> Result<ThingId<'name>, Rejection> {
         self.catalogue.thing(self.space, self.branch, self.group, name)
+    }
+}
+
+/// Only the store itself writes there.
+fn refuse_system_space(catalogue: &Catalogue, space: u32) -> Result<(), Rejection> {
+    match catalogue.system_space() == Some(space) {
+        true => Err(Rejection::NoSuchSpace { space: SYSTEM_SPACE.to_owned() }),
+        false => Ok(()),
     }
 }

@@ -5,7 +5,6 @@
 //! overlay closes. Never: retries once the store below is poisoned. Nobody knows what it holds then, so the overlay
 //! refuses further commits and its owner must reopen it.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -21,6 +20,9 @@ use crate::table::Table;
 const RETRY_MIN: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
+/// How often to look whether the readers of a flushed table have let go of it: they do not say so.
+const FREE_POLL: Duration = Duration::from_millis(50);
+
 pub(super) fn spawn(shared: Arc<Shared>) -> Result<JoinHandle<()>, KvError> {
     std::thread::Builder::new()
         .name("overlay-flush".into())
@@ -31,9 +33,9 @@ pub(super) fn spawn(shared: Arc<Shared>) -> Result<JoinHandle<()>, KvError> {
 fn run(shared: &Shared) {
     // Freeing a large table takes long. Readers that still hold a flushed one must not be the ones to free it, so
     // flushed tables wait here until nobody else holds them.
-    let mut retired: VecDeque<Arc<Table>> = VecDeque::new();
+    let mut retired = Vec::new();
     let mut pause = RETRY_MIN;
-    while let Some((table, upto)) = next_frozen(shared) {
+    while let Some((table, upto)) = next_frozen(shared, &mut retired) {
         let flushed = catch_unwind(AssertUnwindSafe(|| flush(shared, &table)))
             .unwrap_or_else(|_| Err(KvError::Poisoned { first: "a flush panicked".into() }));
         match flushed {
@@ -50,10 +52,7 @@ fn run(shared: &Shared) {
             }
         }
         publish(shared, &table, upto);
-        retired.push_back(table);
-        while retired.front().is_some_and(|oldest| Arc::strong_count(oldest) == 1) {
-            retired.pop_front();
-        }
+        retired.push(table);
     }
 }
 
@@ -71,10 +70,13 @@ fn wait_to_retry(shared: &Shared, error: &KvError, upto: Sequence, pause: Durati
     !state.last_attempt
 }
 
-/// Waits for the oldest frozen table and the last batch in it; none when the overlay closes.
-fn next_frozen(shared: &Shared) -> Option<(Arc<Table>, Sequence)> {
-    let mut state = shared.lock();
+/// Waits for the oldest frozen table and the last batch in it; none when the overlay closes. Frees meanwhile what nobody
+/// reads any more.
+fn next_frozen(shared: &Shared, retired: &mut Vec<Arc<Table>>) -> Option<(Arc<Table>, Sequence)> {
     loop {
+        // Each for itself: an old view may be read for hours, and tables that came after it must not wait for that.
+        retired.retain(|table| Arc::strong_count(table) > 1);
+        let state = shared.lock();
         if state.closing {
             return None;
         }
@@ -83,14 +85,19 @@ fn next_frozen(shared: &Shared) -> Option<(Arc<Table>, Sequence)> {
             let table = tables.frozen.first().expect("a frozen table for every frozen sequence");
             return Some((table.clone(), *upto));
         }
-        state = shared.wait(state);
+        if retired.is_empty() {
+            drop(shared.wait(state));
+        } else {
+            drop(shared.changed.wait_timeout(state, FREE_POLL));
+        }
     }
 }
 
 fn flush(shared: &Shared, table: &Table) -> Result<(), KvError> {
-    let rows = table.scan(&KeyRange::all(), Order::Ascending, Sequence::MAX);
-    let batch = Batch::from_sorted(rows.collect());
-    match shared.below.commit(batch)? {
+    // At its size from the beginning: while it grew, it would be in memory twice.
+    let mut rows = Vec::with_capacity(table.keys());
+    rows.extend(table.scan(&KeyRange::all(), Order::Ascending, Sequence::MAX));
+    match shared.below.commit(Batch::from_sorted(rows))? {
         Committed::Applied(_) => {}
         Committed::ConditionFailed => unreachable!("a flush carries no condition"),
     }

@@ -1,6 +1,8 @@
 //! Views are whole while tables are frozen and flushed under them.
 
+use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::*;
 use crate::memory::MemoryStore;
@@ -45,4 +47,34 @@ fn a_view_shows_one_batch_wholly_and_never_an_earlier_one_than_before() {
         stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(overlay.persist(), Ok(COMMITS));
+}
+
+#[test]
+fn a_flushed_table_is_freed_once_nobody_reads_it() {
+    // Every batch is a table.
+    let overlay = Overlay::new(Arc::new(MemoryStore::new()), OverlayOptions::default().table_bytes_max(1));
+    let overlay = overlay.expect("an overlay");
+    let write = |value: &'static str| {
+        let table = Arc::downgrade(&overlay.shared.published.load().active);
+        overlay.commit(Batch::new().put(b"k".as_slice(), value.as_bytes())).expect("a commit");
+        table
+    };
+    let until_freed = |table: Weak<Table>| {
+        let freed = (0..60_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            table.strong_count() == 0
+        });
+        assert!(freed, "a flushed table is still in memory");
+    };
+    write("before");
+    let kept = overlay.view().expect("a view");
+    let of_view = write("first");
+    let later = ["second", "third"].map(write);
+    overlay.persist().expect("a flush");
+    // From here on nothing is written, and an older table is still read.
+    later.into_iter().for_each(until_freed);
+    assert_eq!(kept.get(b"k").expect("a get").as_deref(), Some(b"before".as_slice()));
+    assert!(of_view.strong_count() > 0);
+    drop(kept);
+    until_freed(of_view);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contract::{Error, SessionRejection};
 use kernel::Keys;
 use kv::View;
-use session::{ChangedSessions, SecretDigest, Stamp};
+use session::{ChangedSessions, SecretDigest, SessionOwner, Stamp};
 use waiting::{Bell, Bells};
 
 use crate::error::from_halt;
@@ -34,6 +34,8 @@ struct Life {
     timeout_us: u64,
     /// Of its secret.
     secret: SecretDigest,
+    /// Whose it is, if it is known.
+    owner: Option<SessionOwner>,
     connections: u32,
     /// Calls of its client that wait here now: as long as there is one, it is alive.
     waiting: u32,
@@ -44,8 +46,18 @@ struct Life {
 }
 
 impl Life {
-    fn new(now: Stamp, timeout_us: u64, secret: SecretDigest, seen: bool) -> Self {
-        Self { last_contact_us: now.cluster_us, timeout_us, secret, connections: 0, waiting: 0, seen, ending: false }
+    fn new(now: Stamp, timeout_us: u64, secret: SecretDigest, owner: Option<SessionOwner>) -> Self {
+        let last_contact_us = now.cluster_us;
+        let (connections, waiting, seen, ending) = (0, 0, false, false);
+        Self { last_contact_us, timeout_us, secret, owner, connections, waiting, seen, ending }
+    }
+
+    /// Whether somebody may act as its client: anybody who is not asked who it is, and the one whose it is.
+    fn belongs_to(&self, principal: Option<&str>) -> bool {
+        match (&self.owner, principal) {
+            (Some(owner), Some(principal)) => owner.principal == principal,
+            _ => true,
+        }
     }
 
     fn state(&self) -> LifeState {
@@ -63,6 +75,17 @@ impl Life {
             false => self.last_contact_us.saturating_add(self.timeout_us),
         }
     }
+}
+
+/// What somebody shows who wants to act as a session's client.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown<'client> {
+    /// Of a secret.
+    pub(crate) secret: Option<&'client SecretDigest>,
+    /// Who it is, if it is known.
+    pub(crate) principal: Option<&'client str>,
+    /// The space that it would act in; none for what concerns the session alone.
+    pub(crate) space: Option<&'client str>,
 }
 
 /// The last activity of every session.
@@ -94,7 +117,8 @@ impl Keeper {
         for found in session::row::sessions(view, &keys.sessions(), 0) {
             let (session, row) = found.map_err(|halt| from_halt(&halt))?;
             let timeout_us = if row.broken { 0 } else { row.timeout_us };
-            lives.by_session.insert(session, Life::new(now, timeout_us, row.secret, true));
+            let life = Life::new(now, timeout_us, row.secret, row.owner);
+            lives.by_session.insert(session, Life { seen: true, ..life });
         }
         lives.next_deadline_us = 0;
         lives.ended = EndedSessions::default();
@@ -110,7 +134,7 @@ impl Keeper {
         }
         let mut lives = self.lock();
         for created in &sessions.created {
-            let life = Life::new(now, created.timeout_us, created.secret, false);
+            let life = Life::new(now, created.timeout_us, created.secret, created.owner.clone());
             lives.next_deadline_us = lives.next_deadline_us.min(life.deadline_us());
             lives.by_session.insert(created.session, life);
         }
@@ -138,13 +162,20 @@ impl Keeper {
     }
 
     /// Records activity of a session's client, if it has shown the secret. A session that is unknown here or being ended is
-    /// refused as expired, whatever was shown: everybody may know that it is not there.
-    pub(crate) fn admit(&self, session: u64, shown: Option<&SecretDigest>, now: Stamp) -> Result<(), SessionRejection> {
+    /// refused as expired, whatever was shown: everybody may know that it is not there. So is that of another principal, who may not
+    /// know even that.
+    pub(crate) fn admit(&self, session: u64, client: &Shown<'_>, now: Stamp) -> Result<(), SessionRejection> {
         let mut lives = self.lock();
         let life = lives.by_session.get_mut(&session).filter(|life| !life.ending);
-        let life = life.ok_or(SessionRejection::Expired)?;
-        if shown != Some(&life.secret) {
+        let life = life.filter(|life| life.belongs_to(client.principal)).ok_or(SessionRejection::Expired)?;
+        if client.secret != Some(&life.secret) {
             return Err(SessionRejection::WrongSecret);
+        }
+        let its_space = life.owner.as_ref().and_then(|owner| owner.space.as_ref());
+        if let (Some(its_space), Some(space)) = (its_space, client.space)
+            && its_space != space
+        {
+            return Err(SessionRejection::OtherSpace { space: its_space.clone() });
         }
         life.last_contact_us = life.last_contact_us.max(now.cluster_us);
         life.seen = true;
@@ -296,89 +327,4 @@ impl Drop for WaitingIn<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use session::CreatedSession;
-
-    use super::*;
-
-    fn at(cluster_us: u64) -> Stamp {
-        Stamp { wall_us: 0, cluster_us }
-    }
-
-    fn secret_of(session: u64) -> SecretDigest {
-        SecretDigest::new([u8::try_from(session).expect("small"); 32])
-    }
-
-    fn keeper(sessions: &[(u64, u64)]) -> Keeper {
-        let keeper = Keeper::default();
-        let created = sessions.iter().map(|(session, timeout_us)| CreatedSession {
-            session: *session,
-            timeout_us: *timeout_us,
-            secret: secret_of(*session),
-        });
-        keeper.changed(&ChangedSessions { created: created.collect(), ..ChangedSessions::default() }, at(0));
-        keeper
-    }
-
-    #[test]
-    fn a_session_lives_from_sign_to_sign() {
-        let keeper = keeper(&[(7, 100), (8, 100)]);
-        assert_eq!(keeper.state(7), LifeState::Pending);
-        assert!(keeper.connect(7, at(10)));
-        assert_eq!(keeper.state(7), LifeState::Connected);
-        keeper.disconnect(7);
-        assert_eq!(keeper.state(7), LifeState::Disconnected);
-        assert!(keeper.take_overdue(at(99), 10).is_empty());
-        assert!(keeper.contact(7, at(60)));
-        assert_eq!(keeper.take_overdue(at(100), 10), [8]);
-        assert!(!keeper.contact(8, at(101)), "it is being ended");
-        assert!(keeper.take_overdue(at(159), 10).is_empty());
-        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
-        keeper.spare(&[7]);
-        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
-        keeper.changed(&ChangedSessions { expired: vec![7], ..ChangedSessions::default() }, at(161));
-        assert_eq!(keeper.state(7), LifeState::Expired);
-    }
-
-    #[test]
-    fn a_client_is_admitted_by_the_secret_of_its_session_only() {
-        let keeper = keeper(&[(7, 100), (8, 100)]);
-        assert_eq!(keeper.admit(7, Some(&secret_of(7)), at(60)), Ok(()));
-        for shown in [None, Some(secret_of(8)), Some(secret_of(9))] {
-            assert_eq!(keeper.admit(7, shown.as_ref(), at(90)), Err(SessionRejection::WrongSecret));
-        }
-        assert_eq!(keeper.admit(8, Some(&secret_of(7)), at(90)), Err(SessionRejection::WrongSecret));
-        assert_eq!(keeper.admit(9, Some(&secret_of(9)), at(90)), Err(SessionRejection::Expired));
-        assert_eq!(keeper.state(8), LifeState::Pending, "what is refused is no sign of life");
-        assert_eq!(keeper.take_overdue(at(100), 10), [8]);
-        assert_eq!(keeper.take_overdue(at(160), 10), [7]);
-        assert_eq!(keeper.admit(7, Some(&secret_of(7)), at(160)), Err(SessionRejection::Expired), "it is being ended");
-    }
-
-    #[test]
-    fn a_session_that_takes_no_pushes_is_overdue_at_once() {
-        let keeper = keeper(&[(7, 100)]);
-        assert!(keeper.take_overdue(at(1), 10).is_empty());
-        keeper.changed(&ChangedSessions { broken: vec![7], ..ChangedSessions::default() }, at(1));
-        assert_eq!(keeper.take_overdue(at(1), 10), [7]);
-    }
-
-    #[test]
-    fn a_session_whose_client_waits_is_alive() {
-        let keeper = keeper(&[(7, 100)]);
-        let now = || at(500);
-        let waiting = keeper.wait_in(7, &now);
-        assert!(keeper.take_overdue(at(400), 10).is_empty());
-        drop(waiting);
-        assert!(keeper.take_overdue(at(599), 10).is_empty(), "its time starts anew");
-        assert_eq!(keeper.take_overdue(at(600), 10), [7]);
-    }
-
-    #[test]
-    fn at_most_so_many_are_taken_at_a_time() {
-        let keeper = keeper(&[(1, 10), (2, 10), (3, 10)]);
-        let first = keeper.take_overdue(at(10), 2);
-        let second = keeper.take_overdue(at(10), 2);
-        assert_eq!((first.len(), second.len()), (2, 1));
-    }
-}
+mod tests;

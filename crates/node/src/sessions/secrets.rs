@@ -7,6 +7,7 @@ use session::SecretDigest;
 use sha2::{Digest, Sha256};
 
 use crate::error::from_halt;
+use crate::sessions::keeper::Shown;
 use crate::shard::Shard;
 
 /// Draws a secret with the randomness of the operating system.
@@ -24,14 +25,27 @@ pub fn digest(secret: &SessionSecret) -> SecretDigest {
     SecretDigest::new(Sha256::digest(secret.as_bytes()).into())
 }
 
+/// Who wants to act as a session's client.
+#[derive(Clone, Copy, Default)]
+pub struct Client<'client> {
+    /// The secret that it shows.
+    pub secret: Option<&'client SessionSecret>,
+    /// Who it is, if it is known.
+    pub principal: Option<&'client str>,
+    /// The space that it would act in; none for what concerns the session alone.
+    pub space: Option<&'client str>,
+}
+
 impl Shard {
     /// Admits a client to a session, and counts as a sign of its life. Everything that is done in the name of a session by its
     /// number passes here first, and no session that this node does not know passes: it might be the next one to be created,
     /// by somebody else.
-    pub fn admit(&self, session: u64, secret: Option<&SessionSecret>) -> Result<(), Error> {
+    pub fn admit(&self, session: u64, client: &Client<'_>) -> Result<(), Error> {
         self.check_tenure()?;
-        let shown = secret.map(digest);
-        let Err(refused) = self.keeper.admit(session, shown.as_ref(), self.now()) else { return Ok(()) };
+        let Client { secret, principal, space } = *client;
+        let secret = secret.map(digest);
+        let shown = Shown { secret: secret.as_ref(), principal, space };
+        let Err(refused) = self.keeper.admit(session, &shown, self.now()) else { return Ok(()) };
         if refused == SessionRejection::Expired {
             // Whoever cannot be checked because of damage has not expired.
             let (view, _) = self.view()?;

@@ -1,5 +1,6 @@
 //! Declarations of a store: spaces and how much history they keep, branches; and the limits in force.
 
+use contract::access::{Area, Verb};
 use contract::{Retention as StoredRetention, Usage};
 use wire::catalogue::{
     BranchList, BranchMade, ContractUsage, LimitsAnswer, Retention, SetRetention, SpaceList, SpaceMade, UsageAnswer,
@@ -9,6 +10,13 @@ use wire::query::NoQuery;
 
 use super::{Answered, Call, Reply, duration_or_ms};
 use crate::Server;
+use crate::access::Permission;
+
+/// A verb on the catalogue of the space in the path.
+pub(crate) fn of_space<Q: 'static, B>(verb: Verb) -> Permission<Q, B> {
+    let area = Area::Catalogue;
+    Permission::of(format!("{verb} {area}"), move |asking, needs| needs.everything_in(asking.name, verb, area))
+}
 
 pub(crate) async fn spaces(server: Server, _: Call<NoQuery, NoBody>) -> Answered<SpaceList> {
     Ok(Reply::new(SpaceList { spaces: server.house.spaces()? }))

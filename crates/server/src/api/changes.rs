@@ -1,5 +1,6 @@
 //! The change feed: one page at a time, optionally waiting for one, or as a stream.
 
+use contract::access::{Area, Verb};
 use contract::time::iso;
 use contract::{Change as StoredChange, Error, Followed as StoredFollowed};
 use statehouse::Changes;
@@ -7,8 +8,9 @@ use wire::changes::{Change, ChangeGap, ChangePage, ChangesAnswer, GapBounds, Rea
 use wire::operations::NoBody;
 use wire::values::FeedCursor;
 
-use super::{Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
+use super::{AREAS, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
+use crate::access::Permission;
 use crate::metrics::Watcher;
 use crate::stream::{Followed, Sent, Source};
 
@@ -17,6 +19,18 @@ const CHANGES_AT_ONCE: usize = 16;
 
 /// The default number of changes in a page.
 const PAGE_ROWS: usize = 100;
+
+/// What the feed needs: it tells of things of every contract, and of messages.
+pub(crate) fn permission() -> Permission<ReadChanges, NoBody> {
+    let areas = || AREAS.iter().copied().chain([Area::Message]);
+    let named: Vec<_> = areas().map(Area::name).collect();
+    Permission::of(format!("{} {}", Verb::Watch, named.join(", ")), move |asking, needs| {
+        let ReadChanges { prefix, from: _, limit: _, follow: _ } = asking.query;
+        for area in areas() {
+            needs.prefix(Verb::Watch, area, asking.group, prefix.as_deref().unwrap_or_default());
+        }
+    })
+}
 
 pub(crate) async fn read(server: Server, call: Call<ReadChanges, NoBody>) -> Result<Followed<ChangesAnswer>, Refusal> {
     let Call { scope, query, wait, stream, last_event, .. } = call;

@@ -1,5 +1,6 @@
 //! Dead letters: messages that their group refused.
 
+use contract::access::{Area, Verb};
 use contract::time::iso;
 use statehouse::{DeadLetter as Letter, DeadLetterCursor, Group};
 use wire::letters::{ChooseLetter, DeadLetter, LetterDone, LetterList, ListLetters};
@@ -9,9 +10,19 @@ use wire::values::PageCursor;
 
 use super::{Answered, Call, Refusal, Reply, page_limit};
 use crate::Server;
+use crate::access::Permission;
 
 /// The default number of letters in a page.
 const PAGE_ROWS: usize = 100;
+
+/// What it needs to deal with a letter, which is its group's.
+pub(crate) fn choosing() -> Permission<NoQuery, ChooseLetter> {
+    let (verb, area) = (Verb::Operate, Area::Message);
+    Permission::of(format!("{verb} {area}"), move |asking, needs| match asking.group {
+        Some(group) => needs.thing(verb, area, Some(group), group),
+        None => needs.everything(verb, area),
+    })
+}
 
 pub(crate) async fn list(server: Server, call: Call<ListLetters, NoBody>) -> Answered<LetterList> {
     let Call { scope, query, .. } = call;

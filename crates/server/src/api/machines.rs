@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contract::access::{Area, Verb};
 use statehouse::Group;
 use statehouse::sessions::{SessionStore, UserMachine};
 use wire::operations::NoBody;
@@ -15,6 +16,7 @@ use wire::values::{Payload, SessionId};
 use super::sessions::session_of;
 use super::{Answered, Call, RawBytes, Refusal, Reply, refuse_zero};
 use crate::Server;
+use crate::access::Permission;
 
 /// The group of a machine's state, if a request names none.
 const GROUP: &str = "default";
@@ -34,6 +36,16 @@ impl Server {
         Arc::make_mut(&mut self.machines).insert(M::NUMBER, machine);
         self
     }
+}
+
+/// What a command needs: to act as a session, and to write the machine in its group.
+pub(crate) fn permission() -> Permission<MachineRequest, RawBytes> {
+    let area = Area::Session;
+    Permission::of(format!("{} and {} {area}", Verb::Session, Verb::Write), move |asking, needs| {
+        let group = asking.group.unwrap_or(GROUP);
+        needs.everything(Verb::Session, area);
+        needs.thing(Verb::Write, area, Some(group), group);
+    })
 }
 
 /// The body is the command, the answer's body is the machine's response.

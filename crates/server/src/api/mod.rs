@@ -9,6 +9,7 @@
 //! Never: depends on HTTP, except for the `routes.rs` of a contract, which has its entries in the table of routes. `http` decides
 //! which headers and status express all this.
 
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod catalogue;
 mod cells;
@@ -16,6 +17,7 @@ pub(crate) mod changes;
 mod keyed;
 pub(crate) mod letters;
 pub(crate) mod machines;
+pub(crate) mod principals;
 mod records;
 pub(crate) mod refusal;
 mod runs;
@@ -24,6 +26,7 @@ pub(crate) mod sessions;
 pub(crate) mod state;
 pub(crate) mod transactions;
 
+use contract::access::Area;
 use serde_json::Value as JsonValue;
 pub use statehouse::keyed::Checkpoints;
 use statehouse::{Commit, Counters, Done as StoredDone, Overview};
@@ -31,6 +34,7 @@ use wire::contracts::{Done, Guard, Operation};
 use wire::operations::ContractVersions;
 use wire::transactions::WrittenOperation;
 
+use crate::access::Needs;
 use crate::http::entry::Entry;
 use crate::metrics::list::Metric;
 use crate::metrics::readings::Readings;
@@ -61,6 +65,9 @@ macro_rules! of_contracts {
         /// What the contracts are called.
         pub(crate) const CONTRACTS_CALLED: &[&str] = &[$($called),*];
 
+        /// The areas of the contracts: what can be granted on their things.
+        const AREAS: &[Area] = &[$(Area::$kind),*];
+
         /// The entries of all contracts in the table of routes.
         pub(crate) fn routes() -> Vec<Entry> {
             let routes = [$($folder::routes::routes()),*];
@@ -72,6 +79,25 @@ macro_rules! of_contracts {
             match operation {
                 $(Operation::$kind(operation) => $folder::operations::add_operation(builder, operation),)*
                 Operation::Message(operation) => builder.send(operation).map(|()| Parts::ONE),
+            }
+        }
+
+        /// Collects what an operation in a group needs.
+        fn operation_needs<'request>(
+            operation: &'request Operation,
+            group: &'request str,
+            needs: &mut Needs<'request>,
+        ) {
+            match operation {
+                $(Operation::$kind(operation) => $folder::operations::operation_needs(operation, group, needs),)*
+                Operation::Message(operation) => transactions::needs::of_message(operation, needs),
+            }
+        }
+
+        /// Collects what a guard on things of a group needs: a refusal tells what is there.
+        fn guard_needs<'request>(guard: &'request Guard, group: &'request str, needs: &mut Needs<'request>) {
+            match guard {
+                $(Guard::$kind(guard) => $folder::operations::guard_needs(guard, group, needs),)*
             }
         }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::access::{Area, Need, Things, Verb};
 use contract::limits::PAGE_BYTES_MAX;
 use contract::time::{iso, millis};
 use contract::{Error, Rejection, SessionCredentials, SessionRejection};
@@ -16,10 +17,35 @@ use wire::values::{Payload, SecretText, SessionId};
 
 use super::{Answered, Call, Refusal, Reply, page_limit, refuse_limit_of_stream};
 use crate::Server;
+use crate::access::Permission;
 use crate::stream::{Followed, Sent, Source};
 
 /// The default number of sessions or pushes in a page.
 const PAGE_ROWS: usize = 100;
+
+/// What the client of a session needs: nothing but its secret, which the session checks.
+pub(crate) fn own<Q: 'static, B>() -> Permission<Q, B> {
+    Permission::of("its own session", |_, _| {})
+}
+
+/// What it needs to end a session. Operators end those of others.
+pub(crate) fn ending() -> Permission<EndSession, NoBody> {
+    Permission::of("its own session; operate sessions, of every space, if forced", |asking, needs| {
+        let EndSession { force } = asking.query;
+        if *force == Some(true) {
+            needs.area_of_store(Verb::Operate, Area::Session);
+        }
+    })
+}
+
+/// One for a space, or for all spaces in which its principal may have one.
+pub(crate) fn opening() -> Permission<NoQuery, OpenSession> {
+    Permission::of("session sessions", |asking, needs| {
+        if asking.scope.space.is_some() || !asking.caller.has_somewhere(Verb::Session, Area::Session) {
+            needs.everything(Verb::Session, Area::Session);
+        }
+    })
+}
 
 /// The session in a path.
 pub(crate) fn session_of(name: &str) -> Result<u64, Refusal> {
@@ -40,6 +66,9 @@ pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> An
     for (name, Payload(value)) in call.body.capabilities.unwrap_or_default().0 {
         options = options.capability(&name, value);
     }
+    if let Some(space) = call.scope.space {
+        options = options.space(space);
+    }
     let timeout_ms = millis(options.timeout);
     let SessionCredentials { session, secret } = server.house.sessions().create_later(options).await?;
     let opened = OpenedSession { session: SessionId(session), secret: SecretText(secret), timeout_ms };
@@ -49,8 +78,16 @@ pub(crate) async fn open(server: Server, call: Call<NoQuery, OpenSession>) -> An
 pub(crate) async fn read(server: Server, call: Call<NoQuery, NoBody>) -> Answered<Session> {
     let session = session_of(&call.name)?;
     let sessions = server.house.sessions();
-    let status = sessions.status(session)?.ok_or(Error::from(Rejection::Session(SessionRejection::Expired)))?;
+    let status = sessions.status(session)?.filter(|status| may_see(&server, status));
+    let status = status.ok_or(Error::from(Rejection::Session(SessionRejection::Expired)))?;
     Ok(Reply::new(status_of(session, status, sessions.state(session))))
+}
+
+/// Whether the sender may know of a session: its own, or all of them. To others it does not exist.
+fn may_see(server: &Server, status: &SessionStatus) -> bool {
+    let all = Need { space: None, area: Area::Session, verb: Verb::Operate, things: Things::All };
+    let is_own = status.row.owner.as_ref().is_none_or(|owner| server.caller.is(&owner.principal));
+    server.caller.name().is_none() || is_own || server.caller.lacks(&[all]).is_none()
 }
 
 fn status_of(session: u64, status: SessionStatus, state: LifeState) -> Session {

@@ -1,12 +1,28 @@
 //! The commands of the state primitive, executed one by one.
 
+use contract::access::Verb;
 use statehouse::seed::{self, Command, Output};
 use wire::query::NoQuery;
-use wire::state::{State, StateCommand, StateOutput};
+use wire::state::{State, StateCas, StateCommand, StateGet, StateGetv, StateInit, StateOutput, StateSet};
 use wire::values::UserJson;
 
 use super::{Answered, Call, Reply};
 use crate::Server;
+use crate::access::Permission;
+
+/// What a command needs, in the group of all of them.
+pub(crate) fn permission() -> Permission<NoQuery, StateCommand> {
+    Permission::of("read, cas or write cells", |asking, needs| {
+        let (verb, cell) = match asking.body {
+            StateCommand::StateInit(StateInit { branch: _, cell, value: _ }) => (Verb::Cas, cell),
+            StateCommand::StateGet(StateGet { branch: _, cell }) => (Verb::Read, cell),
+            StateCommand::StateGetv(StateGetv { branch: _, cell }) => (Verb::Read, cell),
+            StateCommand::StateCas(StateCas { branch: _, cell, expected_counter: _, value: _ }) => (Verb::Cas, cell),
+            StateCommand::StateSet(StateSet { branch: _, cell, value: _ }) => (Verb::Write, cell),
+        };
+        needs.cell(verb, seed::GROUP, cell);
+    })
+}
 
 pub(crate) async fn command(server: Server, call: Call<NoQuery, StateCommand>) -> Answered<StateOutput> {
     let Call { mut scope, body, .. } = call;

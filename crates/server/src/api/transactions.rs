@@ -2,6 +2,10 @@
 //!
 //! Keeps: every condition of a guard or an operation is part of the commit. A fence or guard that does not hold refuses
 //! all of it, with the current state.
+//!
+//! [`needs`]: what a transaction needs.
+
+pub(crate) mod needs;
 
 use contract::limits::MESSAGE_DEPTH_MAX;
 use statehouse::{Commit, Done as StoredDone, Group, Space};

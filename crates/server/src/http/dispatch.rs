@@ -62,6 +62,11 @@ impl Routed {
         self.entry.is_some_and(|entry| entry.admitted == Admitted::Always)
     }
 
+    /// Whether anybody may call it, known or not. So may whoever asks for a route that does not exist.
+    pub(crate) fn is_open(&self) -> bool {
+        self.entry.is_none_or(|entry| entry.is_open)
+    }
+
     /// Decodes the request. A refused request is answered like any other.
     pub(crate) fn prepare(self, server: &Server, parts: &Parts, bytes: Bytes) -> Prepared {
         let operation = self.entry.map_or(Operation::NONE, table::operation);

@@ -1,11 +1,15 @@
 //! A row of the table of routes.
 
+use std::cell::OnceCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
+use contract::access::audit::{Decision, SYSTEM_SPACE};
+use contract::object_text::ObjectText;
+use contract::{Error, Rejection};
 use serde::de::DeserializeOwned;
 use wire::DecodeError;
 use wire::follow::Follow;
@@ -16,22 +20,11 @@ use wire::schema::{Described, Member, Schemas};
 use super::encode::{AnswerForm, Encode};
 use super::head::Head;
 use crate::Server;
+use crate::access::{Asking, Permission};
 use crate::api::call::{Call, RawBytes};
 use crate::api::refusal::Refusal;
+use crate::api::scope::RequestScope;
 use crate::problem::Problem;
-
-/// The kind of access a route needs, for permissions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Reads user data.
-    Read,
-    /// Writes user data.
-    Write,
-    /// Changes the catalogue or the store itself, or reads all of it.
-    Operate,
-    /// Reports on the server, and how to use it.
-    Open,
-}
 
 /// How a request is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +109,10 @@ pub(crate) struct Entry {
     pub(crate) place: usize,
     pub(crate) summary: &'static str,
     pub(crate) honours: Honours,
-    pub(crate) access: Access,
+    /// What it needs, for people.
+    pub(crate) permission: String,
+    /// Whether anybody may call it, known or not.
+    pub(crate) is_open: bool,
     pub(crate) admitted: Admitted,
     /// Whether HEAD is answered too.
     pub(crate) head: bool,
@@ -161,6 +157,14 @@ impl FromBody for RawBytes {
     }
 }
 
+/// Where something is done that is recorded: names, as a JSON object.
+fn recorded_place(scope: &RequestScope, name: &str) -> String {
+    let mut on = ObjectText::default();
+    on.text_if("space", scope.space.as_deref()).text_if("branch", scope.branch.as_deref());
+    on.text_if("group", scope.group.as_deref()).text_if("name", Some(name).filter(|name| !name.is_empty()));
+    on.finish()
+}
+
 /// The group that a request names, in its path or beside it.
 fn group_of(route: &Route, head: &Head) -> Option<String> {
     match route.path {
@@ -175,6 +179,7 @@ fn group_of(route: &Route, head: &Head) -> Option<String> {
 /// A route that does not wait.
 pub(crate) fn entry<Q, B, R, F>(
     route: Route,
+    permission: Permission<Q, B>,
     summary: &'static str,
     serve: impl Fn(Server, Call<Q, B>) -> F + Copy + Send + Sync + 'static,
 ) -> Entry
@@ -184,12 +189,13 @@ where
     R: Encode,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
 {
-    waiting(route, summary, |_, _| Asked::default(), serve)
+    waiting(route, permission, summary, |_, _| Asked::default(), serve)
 }
 
 /// A route that may wait; the decoded request says how long.
 pub(crate) fn waiting<Q, B, R, F>(
     route: Route,
+    permission: Permission<Q, B>,
     summary: &'static str,
     asks: fn(&Q, &B) -> Asked,
     serve: impl Fn(Server, Call<Q, B>) -> F + Copy + Send + Sync + 'static,
@@ -200,13 +206,42 @@ where
     R: Encode,
     F: Future<Output = Result<R, Refusal>> + Send + 'static,
 {
+    let (words, is_open) = (permission.words.clone(), permission.is_open);
     let decode = move |server: &Server, head: Head, bytes: Bytes| {
         let query: Q = from_parameters(&head.parameters).map_err(|error| head.refused_parameter(error))?;
         let body = B::from_body(bytes).map_err(Problem::refused_body)?;
+        let in_path = route.path.contains("{space}").then_some(head.name.as_str());
+        if head.scope.space.as_deref().or(in_path) == Some(SYSTEM_SPACE) {
+            // What is in it has routes of its own.
+            return Err(Error::from(Rejection::NoSuchSpace { space: SYSTEM_SPACE.to_owned() }).into());
+        }
         let asked = asks(&query, &body);
         let stream = asked.stream || head.accepts_events;
         let wait = head.wait(asked, stream, server.limits.wait_time_max)?;
         let group = group_of(&route, &head);
+        let text = OnceCell::new();
+        let needs = permission.needs(&Asking {
+            caller: &server.caller,
+            scope: &head.scope,
+            group: group.as_deref(),
+            name: &head.name,
+            query: &query,
+            body: &body,
+            is_conditional: head.expected.is_some(),
+            follows: stream || wait.is_some(),
+            text: &text,
+        });
+        let has_needs = !needs.is_empty();
+        if !permission.is_open || has_needs {
+            server.caller.authorize(&needs).inspect_err(|_| {
+                let mut on = ObjectText::default();
+                if let Some(need) = server.caller.lacks(&needs) {
+                    on.text("need", &need.to_string());
+                }
+                server.denials.note(&server.house, route.name, on);
+            })?;
+        }
+        let server = if wait.is_some() || stream { server.for_as_long_as_permitted() } else { server.clone() };
         let call = Call {
             scope: head.scope,
             name: head.name,
@@ -220,8 +255,17 @@ where
             last_event: head.last_event,
             takes: head.takes,
         };
-        let answer = serve(server.clone(), call);
+        let recorded = (permission.is_recorded && has_needs && server.caller.name().is_some())
+            .then(|| recorded_place(&call.scope, &call.name));
+        let house = server.house.clone();
+        let answer = serve(server, call);
         let run = async move {
+            // What cannot be recorded is not done.
+            if let Some(on) = recorded
+                && let Err(error) = house.audit().note(route.name, &on, Decision::Permitted).await
+            {
+                return Problem::from(error).into_response();
+            }
             match answer.await {
                 Ok(reply) => reply.encode(),
                 Err(refusal) => Problem::from(refusal).of_group(group.as_deref()).into_response(),
@@ -249,7 +293,8 @@ where
         place: 0,
         summary,
         honours,
-        access: Access::Read,
+        permission: words,
+        is_open,
         admitted: Admitted::Bounded,
         head: false,
         head_shows_version: true,
@@ -261,15 +306,8 @@ where
 }
 
 impl Entry {
-    /// Writes user data.
-    pub(crate) fn write(mut self) -> Self {
-        self.access = Access::Write;
-        self
-    }
-
     /// Sends a request of the session in the path.
     pub(crate) fn request(mut self) -> Self {
-        self.access = Access::Write;
         self.honours.request = true;
         self.honours.secret = true;
         self
@@ -278,16 +316,6 @@ impl Entry {
     /// Acts as the session in the path.
     pub(crate) fn acts_as_session(mut self) -> Self {
         self.honours.secret = true;
-        self
-    }
-
-    pub(crate) fn operate(mut self) -> Self {
-        self.access = Access::Operate;
-        self
-    }
-
-    pub(crate) fn open(mut self) -> Self {
-        self.access = Access::Open;
         self
     }
 

@@ -25,7 +25,7 @@ use crate::problem::Problem;
 const SECRET: &str = "Statehouse-Session-Secret";
 
 /// Our own request headers.
-const OURS: &[&str] = &[
+pub(crate) const OURS: &[&str] = &[
     "Statehouse-Space",
     "Statehouse-Session",
     "Statehouse-Session-Secret",

@@ -70,6 +70,7 @@ metrics! {
     COMMANDS_APPLIED = counter("statehouse_commands_applied_total", &[], "Commands in those entries.");
     REPLAYED_ENTRIES = gauge("statehouse_replayed_entries", &[], "Entries replayed when the store was opened.");
     REPLAY_SECONDS = gauge("statehouse_replay_seconds", &[], "Duration of that replay.");
+    REPLAY_PROGRESS = gauge("statehouse_replay_progress_ratio", &[], "Part of the journal that the starting server has replayed, by bytes: 0 to 1, and 1 once it has started.");
     JOURNAL_SYNC = histogram("statehouse_journal_sync_duration_seconds", &[], "Time from handing an entry to the journal files until it is durable.");
     JOURNAL_QUEUE_BYTES = gauge("statehouse_journal_queue_bytes", &[], "Bytes of the commands waiting to be written to the journal.");
     JOURNAL_QUEUE_LIMIT = gauge("statehouse_journal_queue_limit_bytes", &[], "Bytes that may wait before commands are refused.");
@@ -83,10 +84,17 @@ metrics! {
     DAMAGED = gauge("statehouse_damaged_parts", &["effect"], "Damaged parts of the store files: lost, healed, or unused.");
     SCRUBBED = counter("statehouse_scrubbed_bytes_total", &[], "Bytes of the store that the scrub has read.");
     MEMORY_BUDGET = gauge("statehouse_memory_budget_bytes", &[], "Memory budget of the process, if it was started with one.");
+    RELOADS = counter("statehouse_reloads_total", &["result"], "Times that the settings were read again: taken, or refused because of a mistake.");
     LIMIT_USED = gauge("statehouse_limit_used", &["limit"], "Current use of a limit of the server.");
     LIMIT_MAX = gauge("statehouse_limit_max", &["limit"], "Value of that limit.");
     LIMIT_REFUSED = counter("statehouse_limit_refused_total", &["limit"], "Refusals because of that limit.");
     MEMORY = gauge("statehouse_memory_bytes", &["component"], "Bytes of memory held by a component of the server.");
+
+    INSECURE = gauge("statehouse_insecure", &[], "1 if other machines can reach the server without TLS or without tokens.");
+    TLS_NOT_AFTER = gauge("statehouse_tls_certificate_not_after_timestamp_seconds", &[], "Until when the certificate in use is valid, in seconds since 1970 UTC; 0 without TLS.");
+    TLS_RELOADS = counter("statehouse_tls_reloads_total", &["result"], "Times that the files of the certificate were read again: done, or failed because they cannot be used.");
+    TLS_UNUSABLE = gauge("statehouse_tls_files_unusable", &[], "1 while the files of the certificate cannot be used, and older ones stay in use.");
+    TLS_HANDSHAKES_FAILED = counter("statehouse_tls_handshakes_failed_total", &["cause"], "TLS handshakes that failed.");
 
     THINGS = gauge("statehouse_things", &["contract"], "Things that exist, across all spaces and branches.");
     THING_BYTES = gauge("statehouse_thing_bytes", &["contract"], "Bytes of the rows that hold things, across all spaces and branches; without indexes.");

@@ -3,7 +3,7 @@
 //! - `list`: every metric that is of no contract. `requests`: counts each request, by its entry in the table of routes.
 //! - `store`: metrics of the store as a whole; each contract has its own in the `metrics.rs` of its folder. `process`: metrics from
 //!   the system. `watchers`: streams of changes. `readings`: what they are taken from.
-//! - `labels`: limits the values of labels that users choose. `text`: the formats.
+//! - `transport`: what connections come over. `labels`: limits the values of labels that users choose. `text`: the formats.
 //!
 //! Keeps: everything but the requests is read at scrape time; no thread gathers anything.
 
@@ -14,13 +14,16 @@ pub(crate) mod readings;
 pub mod requests;
 mod store;
 pub(crate) mod text;
+mod transport;
 mod watchers;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use statehouse::Opening;
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
@@ -88,6 +91,15 @@ pub(crate) async fn metrics(server: Server, call: Call<NoQuery, NoBody>) -> Resu
     Ok(([(header::CONTENT_TYPE, content_type)], written).into_response())
 }
 
+/// All that there is to say while the directory is being opened.
+pub(crate) fn while_starting(opening: &Opening) -> Result<String, fmt::Error> {
+    let mut scrape = Scrape::default();
+    scrape.whole(&list::READY, &[], 0);
+    scrape.real(&list::REPLAY_PROGRESS, &[], f64::from(opening.percent()) / 100.0);
+    process::write(&mut scrape);
+    scrape.older()
+}
+
 fn gather(server: &Server) -> Scrape {
     let mut scrape = Scrape::default();
     scrape.whole(&list::BUILD_INFO, &[env!("CARGO_PKG_VERSION")], 1);
@@ -99,6 +111,11 @@ fn gather(server: &Server) -> Scrape {
     scrape.real(&list::BACKUP_SUCCESS, &[], seconds(backups.taken_us));
     scrape.real(&list::BACKUP_VERIFIED, &[], seconds(backups.verified_us));
     limits(server, &mut scrape);
+    transport::write(&server.transport, &mut scrape);
+    let (taken, refused) = server.reloading.counts();
+    scrape.whole(&list::RELOADS, &["taken"], taken);
+    scrape.whole(&list::RELOADS, &["refused"], refused);
+    scrape.real(&list::REPLAY_PROGRESS, &[], 1.0);
     let readings = Readings::take(server);
     store::write(&server.metrics, &readings, &mut scrape);
     write_contract_metrics(&readings, &mut scrape);
@@ -118,6 +135,7 @@ fn limits(server: &Server, scrape: &mut Scrape) {
     let load = server.load();
     let gates = [
         ("connections_max", &load.connections),
+        ("handshakes_max", &load.handshakes),
         ("requests_max", &load.requests),
         ("waits_max", &load.waits),
         ("streams_max", &load.streams),

@@ -23,7 +23,7 @@ use crate::api::call::Call;
 use crate::api::refusal::Refusal;
 use crate::api::scope::FORCE;
 use crate::api::scope::OWNER;
-use crate::http::entry::{Access, Entry, Honours};
+use crate::http::entry::{Entry, Honours};
 use crate::http::table;
 
 /// Built once: it is the same for every server of a release.
@@ -140,19 +140,14 @@ fn described(entry: &Entry, schemas: &mut Schemas, problem: &JsonValue) -> JsonV
     }
     let refusal = json!({ "application/problem+json": { "schema": problem } });
     responses.insert("default".to_owned(), json!({ "description": "A refusal", "content": refusal }));
-    let access = match entry.access {
-        Access::Read => "read",
-        Access::Write => "write",
-        Access::Operate => "operate",
-        Access::Open => "open",
-    };
     let mut described = json!({
         "operationId": entry.route.name,
         "tags": [entry.route.subject()],
         "summary": entry.summary,
         "parameters": parameters,
         "responses": responses,
-        "x-access": access,
+        "x-needs": entry.permission,
+        "x-open": entry.is_open,
     });
     if let Some(body) = forms.body {
         let media = body.media;

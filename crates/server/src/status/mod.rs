@@ -2,6 +2,7 @@
 //!
 //! - `problems`: current problems, each with the object, the number, the threshold and one safe command.
 //!   [`trouble`]: one of them.
+//!   `letters`, `transport`: problems of dead letters, and of what connections come over.
 //! - `screen`: the same as text.
 //!
 //! Keeps: the fields that `docs/operations.md` lists; new fields are only added.
@@ -9,6 +10,7 @@
 mod letters;
 mod problems;
 mod screen;
+mod transport;
 pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
@@ -22,12 +24,12 @@ use statehouse::{Counters, DiskSpace, FoundDamage, Overview, ScrubProgress, Stor
 use wire::operations::NoBody;
 use wire::query::NoQuery;
 
-use crate::Server;
 use crate::api::call::Call;
 use crate::api::contract_status;
 use crate::api::refusal::Refusal;
 use crate::health::is_ready;
 use crate::http::encode::json_body;
+use crate::{Server, TransportState};
 use trouble::{Severity, Trouble};
 
 /// Everything on the page.
@@ -44,6 +46,8 @@ struct Now {
     scrub: ScrubProgress,
     /// The used-up limits, with their values.
     used_up: Vec<(&'static str, usize)>,
+    /// What connections come over.
+    transport: TransportState,
     /// Current problems.
     troubles: Vec<Trouble>,
     /// Current notes.
@@ -58,6 +62,7 @@ impl Now {
         let overview = house.overview().unwrap_or_default();
         let gates = [
             ("connections_max", &load.connections),
+            ("handshakes_max", &load.handshakes),
             ("requests_max", &load.requests),
             ("waits_max", &load.waits),
             ("streams_max", &load.streams),
@@ -74,10 +79,13 @@ impl Now {
             damage: house.damage().unwrap_or_default(),
             scrub: house.scrub(),
             used_up: used_up.map(|(limit, gate)| (*limit, gate.max())).collect(),
+            transport: server.transport.clone(),
             troubles: Vec::new(),
             notes: Vec::new(),
         };
-        let found = problems::find(house.failure().as_ref(), &now);
+        let mut found = problems::find(house.failure().as_ref(), &now);
+        found.extend(server.reloading.troubles());
+        found.sort_by_key(|trouble| trouble.severity);
         (now.notes, now.troubles) = found.into_iter().partition(|trouble| trouble.severity == Severity::Note);
         now
     }

@@ -9,6 +9,7 @@ use contract::Error;
 use contract::shell::Suggested;
 use statehouse::{Counters, DamageEffect, DiskSpace, FoundDamage, Status, StoreWait, WaitingWork};
 
+use super::transport::problems as problems_of_transport;
 use super::trouble::{Severity, Trouble, long_time, number};
 use super::{Now, letters};
 use crate::api::contract_problems;
@@ -26,9 +27,9 @@ pub(crate) const QUEUE_PERCENT: usize = 50;
 /// At most this many damaged parts are named.
 const DAMAGE_NAMED_MAX: usize = 20;
 
-/// All problems, critical ones first, notes last.
+/// All problems, in no order.
 pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
-    let Now { counters, status, overview, disk, waits, used_up, damage, .. } = now;
+    let Now { counters, status, overview, disk, waits, used_up, damage, transport, .. } = now;
     let mut found: Vec<Trouble> = Vec::new();
     found.extend(failure.map(stopped));
     found.extend(status.as_ref().and_then(differences));
@@ -40,10 +41,10 @@ pub(crate) fn find(failure: Option<&Error>, now: &Now) -> Vec<Trouble> {
     found.extend(long_queue(counters));
     found.extend(clock_behind(counters));
     found.extend(used_up.iter().map(|(limit, max)| limit_reached(limit, *max)));
+    found.extend(problems_of_transport(transport));
     found.extend(letters::refused_messages(overview));
     found.extend(letters::full(overview));
     found.extend(contract_problems(counters, overview));
-    found.sort_by_key(|trouble| trouble.severity);
     found
 }
 

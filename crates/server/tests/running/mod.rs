@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use statehouse::{Options, Statehouse};
-use statehouse_server::Server;
+use statehouse_server::{Listeners, Server};
 use testkit::http::{Client, Request};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -28,21 +28,38 @@ pub struct Running {
 impl Running {
     /// Starts the server that `server` makes of a new house.
     pub fn start(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
-        Self::start_on(workers(), None, folder(), options, server)
+        Self::start_on(workers(), None, folder(), options, server, |listeners| listeners)
+    }
+
+    /// The same with other sockets than that of an address.
+    pub fn start_listening(
+        options: &Options,
+        server: impl FnOnce(Statehouse) -> Server,
+        listening: impl FnOnce(Listeners) -> Listeners + Send + 'static,
+    ) -> Self {
+        Self::start_on(workers(), None, folder(), options, server, listening)
+    }
+
+    /// The same with a time that only [`advance`](Self::advance) moves.
+    pub fn start_listening_held(
+        options: &Options,
+        server: impl FnOnce(Statehouse) -> Server,
+        listening: impl FnOnce(Listeners) -> Listeners + Send + 'static,
+    ) -> Self {
+        let (runtime, time) = held();
+        Self::start_on(runtime, Some(time), folder(), options, server, listening)
     }
 
     /// The same where a sync takes no time, if the system has such a disk: a slow disk is not what `/status` talks about.
     pub fn start_in_memory(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
         let memory = tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder());
-        Self::start_on(workers(), None, memory, options, server)
+        Self::start_on(workers(), None, memory, options, server, |listeners| listeners)
     }
 
     /// The same with a time that only [`advance`](Self::advance) moves, and with all connections on one thread.
     pub fn start_held(options: &Options, server: impl FnOnce(Statehouse) -> Server) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        let runtime = runtime.expect("a runtime");
-        let time = HeldTime::start(&runtime);
-        Self::start_on(runtime, Some(time), folder(), options, server)
+        let (runtime, time) = held();
+        Self::start_on(runtime, Some(time), folder(), options, server, |listeners| listeners)
     }
 
     fn start_on(
@@ -51,6 +68,7 @@ impl Running {
         folder: tempfile::TempDir,
         options: &Options,
         server: impl FnOnce(Statehouse) -> Server,
+        listening: impl FnOnce(Listeners) -> Listeners + Send + 'static,
     ) -> Self {
         let house = options.open(folder.path().join("house")).expect("a house");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -60,12 +78,12 @@ impl Running {
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
                 let address = "127.0.0.1:0".parse().expect("an address");
-                let listener = statehouse_server::listen(address).await.expect("a listener");
-                tell.send(listener.local_addr().expect("an address")).expect("heard");
+                let listeners = listening(statehouse_server::listen(address).await.expect("a listener"));
+                tell.send(listeners.local_addr().expect("an address")).expect("heard");
                 let stop = async {
                     let _ = stopped.await;
                 };
-                statehouse_server::serve_all(listener, served, stop).await.expect("served");
+                statehouse_server::serve_all(listeners, served, stop).await.expect("served");
             });
         });
         let address = told.recv().expect("an address");
@@ -99,6 +117,13 @@ impl Running {
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the server ended well");
     }
+}
+
+fn held() -> (tokio::runtime::Runtime, HeldTime) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let time = HeldTime::start(&runtime);
+    (runtime, time)
 }
 
 fn folder() -> tempfile::TempDir {

@@ -169,7 +169,8 @@ impl Source<'_> {
         let only = space.map(|space| catalogue.space_named(space)).transpose().map_err(contract::Error::from)?;
         let mut written = Lines { out: HashingWriter::new(out), counts: BTreeMap::new() };
         written.put(kinds::HEADER, lines::header(self.release, space, &applied, catalogue))?;
-        for (number, found) in catalogue.spaces().filter(|(number, _)| only.is_none_or(|only| only == *number)) {
+        for (number, found) in catalogue.spaces_of_users().filter(|(number, _)| only.is_none_or(|only| only == *number))
+        {
             written.put(kinds::SPACE, lines::space(number, found))?;
             for (kind, line) in lines::declared(found) {
                 written.put(kind, line)?;

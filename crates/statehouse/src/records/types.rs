@@ -5,7 +5,8 @@ use contract::records::types::RecordType;
 use kernel::CatalogueChange;
 use kernel::catalogue::TypeDeclaration;
 
-use crate::house::{Space, change};
+use crate::house::Space;
+use crate::sender::change;
 
 impl Space {
     /// Declares a type for the records whose names start with `prefix`, or changes an existing one as far as possible:
@@ -17,6 +18,7 @@ impl Space {
         let record_type = Box::new(record_type);
         change(
             &self.scope.shard,
+            self.scope.sender.as_ref(),
             CatalogueChange::DeclareType(TypeDeclaration { space, prefix: prefix.to_owned(), record_type }),
         )?;
         // It fills new indexes.

@@ -246,7 +246,7 @@ impl Deliveries {
 
     /// The client has dealt with the pushes up to this one: they are not delivered again.
     pub fn acknowledge(&mut self, upto: u64) -> Result<(), Error> {
-        let sessions = super::Sessions { shard: self.shard.clone() };
+        let sessions = super::Sessions { shard: self.shard.clone(), sender: None };
         sessions.acknowledge_admitted(self.session, upto).wait()?;
         self.acknowledged = self.acknowledged.max(upto.min(self.delivered));
         // It may include pushes read to be resent.

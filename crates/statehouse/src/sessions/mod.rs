@@ -13,7 +13,7 @@ mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::session::{PendingPush, SessionAnswer, SessionCommand};
+use ::session::{PendingPush, SessionAnswer, SessionCommand, SessionOwner};
 use contract::catalogue::MAIN_BRANCH;
 use contract::limits::{CAPABILITY_BYTES_MAX, SESSION_TIMEOUT_MAX, SESSION_TIMEOUT_MIN};
 use contract::{Error, RefusalReason, Rejection, SessionRejection};
@@ -21,7 +21,7 @@ use kernel::catalogue::types::micros;
 use node::error::{from_halt, unexpected_answer};
 use node::pending::Pending;
 use node::sessions::requests::{InSession, Numbers};
-use node::sessions::secrets;
+use node::sessions::secrets::{self, Client};
 use node::shard::Shard;
 
 pub use ::kv::{DecodeError, KvError, Reader, Writer};
@@ -39,6 +39,7 @@ use crate::Authority;
 use crate::admission::Scope;
 use crate::house::{Space, Statehouse};
 use crate::paging::check_page;
+use crate::sender::Sender;
 
 /// Options of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +49,13 @@ pub struct SessionOptions {
     pub timeout: Duration,
     /// The client's description of itself: names and values.
     pub capabilities: Vec<(String, Vec<u8>)>,
+    /// The only space that it acts in, if it is known who opens it; none for all of them.
+    pub space: Option<String>,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), capabilities: Vec::new() }
+        Self { timeout: Duration::from_secs(30), capabilities: Vec::new(), space: None }
     }
 }
 
@@ -66,6 +69,12 @@ impl SessionOptions {
     /// Adds to [`capabilities`](Self::capabilities).
     pub fn capability(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.capabilities.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Sets [`space`](Self::space).
+    pub fn space(mut self, space: impl Into<String>) -> Self {
+        self.space = Some(space.into());
         self
     }
 
@@ -94,12 +103,13 @@ impl SessionOptions {
 #[derive(Clone)]
 pub struct Sessions {
     shard: Arc<Shard>,
+    sender: Option<Sender>,
 }
 
 impl Statehouse {
     /// The sessions of this store.
     pub fn sessions(&self) -> Sessions {
-        Sessions { shard: self.shard.clone() }
+        Sessions { shard: self.shard.clone(), sender: self.sender.clone() }
     }
 }
 
@@ -127,9 +137,10 @@ impl Sessions {
             Ok(secret) => secret,
             Err(error) => return Pending::refused(error),
         };
-        let SessionOptions { timeout, capabilities } = options;
+        let SessionOptions { timeout, capabilities, space } = options;
         let (timeout_us, digest) = (micros(timeout), secrets::digest(&secret));
-        let command = SessionCommand::Create { timeout_us, secret: digest, capabilities };
+        let owner = self.sender.as_ref().map(|sender| SessionOwner { principal: sender.principal.to_string(), space });
+        let command = SessionCommand::Create { timeout_us, secret: digest, capabilities, owner };
         self.shard.access.propose_session(&command, move |answer| match answer {
             SessionAnswer::Created(session) => Ok(SessionCredentials { session, secret: secret.clone() }),
             other => Err(unexpected_answer("the creation of a session", &other)),
@@ -143,7 +154,7 @@ impl Sessions {
         if !self.shard.keeper.connect(session.session, self.shard.now()) {
             return Err(Rejection::Session(SessionRejection::Expired).into());
         }
-        Ok(Session::new(self.shard.clone(), session.clone(), next_request))
+        Ok(Session::new(self, session.clone(), next_request))
     }
 
     /// What a remote client has shown to act as a session, as it is given to the calls below. A client that has shown no secret
@@ -151,7 +162,7 @@ impl Sessions {
     pub fn shown(&self, session: u64, secret: Option<SessionSecret>) -> Result<SessionCredentials, Error> {
         match secret {
             Some(secret) => Ok(SessionCredentials { session, secret }),
-            None => Err(self.shard.admit(session, None).expect_err("nobody is admitted without a secret")),
+            None => Err(self.admit(session, None, None).expect_err("nobody is admitted without a secret")),
         }
     }
 
@@ -164,12 +175,12 @@ impl Sessions {
         lowest_pending: u64,
         space: &str,
     ) -> Result<Space, Error> {
-        self.keep_alive(session)?;
+        self.admit(session.session, Some(&session.secret), Some(space))?;
         let numbers = Numbers::exactly(request, lowest_pending);
         let session = Some(InSession { session: session.session, numbers });
         let (shard, branch) = (self.shard.clone(), MAIN_BRANCH.into());
-        let (space, authority) = (space.into(), Authority::default());
-        Ok(Space { scope: Scope { shard, space, branch, pinned: None, session, authority } })
+        let (space, authority, sender) = (space.into(), Authority::default(), self.sender.clone());
+        Ok(Space { scope: Scope { shard, space, branch, pinned: None, session, authority, sender } })
     }
 
     /// The deliveries to a remote client's session; see [`Session::deliveries`].
@@ -180,7 +191,12 @@ impl Sessions {
 
     /// Keeps a session alive: its timeout starts over. Costs no journal entry.
     pub fn keep_alive(&self, session: &SessionCredentials) -> Result<(), Error> {
-        self.shard.admit(session.session, Some(&session.secret))
+        self.admit(session.session, Some(&session.secret), None)
+    }
+
+    fn admit(&self, session: u64, secret: Option<&SessionSecret>, space: Option<&str>) -> Result<(), Error> {
+        let principal = self.sender.as_ref().map(|sender| &*sender.principal);
+        self.shard.admit(session, &Client { secret, principal, space })
     }
 
     /// The state of a session's client.

@@ -26,13 +26,17 @@ impl<M: UserMachine> PortableSessions<M> {
     }
 
     fn sessions(&self) -> Sessions {
-        Sessions { shard: self.scope.shard.clone() }
+        Sessions { shard: self.scope.shard.clone(), sender: self.scope.sender.clone() }
     }
 }
 
 impl<M: UserMachine> SessionStore for PortableSessions<M> {
     fn create(&self, timeout: Duration, capabilities: &[(String, Vec<u8>)]) -> Result<SessionCredentials, Error> {
-        self.sessions().create(SessionOptions { timeout, capabilities: capabilities.to_vec() })
+        self.sessions().create(SessionOptions {
+            timeout,
+            capabilities: capabilities.to_vec(),
+            space: Some(self.scope.space.to_string()),
+        })
     }
 
     fn request(

@@ -15,6 +15,7 @@ use crate::Authority;
 use crate::admission::Scope;
 use crate::group::Group;
 use crate::house::Space;
+use crate::sender::Sender;
 
 /// A session, as its client holds it. Everything done through it is executed once and always gets the same answer; its
 /// claims, and records it puts with [`Ttl::WithSession`](crate::records::Ttl), end with it.
@@ -37,13 +38,14 @@ pub struct Session {
     shard: Arc<Shard>,
     credentials: SessionCredentials,
     session: InSession,
+    sender: Option<Sender>,
 }
 
 impl Session {
-    pub(super) fn new(shard: Arc<Shard>, credentials: SessionCredentials, next_request: u64) -> Self {
+    pub(super) fn new(of: &Sessions, credentials: SessionCredentials, next_request: u64) -> Self {
         let numbers = Numbers::Next(Arc::new(Requests::starting_with(next_request)));
         let session = InSession { session: credentials.session, numbers };
-        Self { shard, credentials, session }
+        Self { shard: of.shard.clone(), credentials, session, sender: of.sender.clone() }
     }
 
     /// Its number.
@@ -85,6 +87,7 @@ impl Session {
                 pinned: None,
                 session: Some(session),
                 authority: Authority::default(),
+                sender: self.sender.clone(),
             },
         }
     }
@@ -135,7 +138,7 @@ impl Session {
     }
 
     fn sessions(&self) -> Sessions {
-        Sessions { shard: self.shard.clone() }
+        Sessions { shard: self.shard.clone(), sender: self.sender.clone() }
     }
 }
 

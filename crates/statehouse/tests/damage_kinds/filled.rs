@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use statehouse::Options;
+use statehouse::access::{Grant, Principal};
 use statehouse::records::{ClaimOptions, Put};
 use statehouse::sessions::{
     Command, DecodeError, KvError, Pushes, SessionOptions, UserCall, UserMachine, UserState, Writer,
@@ -89,6 +90,10 @@ pub(super) fn filled(path: &Path, to: &Path) -> Vec<u64> {
             house.runs().append(&name(number), &event(key, &format!("{key}-{number}"), Some("s"))).expect("appended");
         }
         house.group("topics").commit().publish("topic", vec![1; 40]).run().expect("sent");
+    }
+    for number in 0..THINGS {
+        let principal = Principal::new(format!("somebody-{number:04}")).granted(Grant::everything());
+        house.principals().set(&principal).expect("set");
     }
     keyed::fill(&house, &to.with_extension("checkpoints"));
     let sessions = (0..THINGS / 2).map(|number| {

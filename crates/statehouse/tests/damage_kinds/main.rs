@@ -23,6 +23,7 @@ use filled::{Echo, Sound, THINGS, filled, name, options};
 use furnished::event;
 use held::HeldClock;
 use kernel::keys::readable::kinds;
+use statehouse::access::Principal;
 use statehouse::records::{ClaimOptions, Put, Record};
 use statehouse::runs::RunList;
 use statehouse::{Change, Error, Followed, ListPage, Rejection, Statehouse, backup};
@@ -67,6 +68,9 @@ fn answers(house: &Statehouse) -> BTreeMap<String, String> {
     ask("list of runs".into(), words(house.runs().list(&RunList::default())));
     ask("messages".into(), words(house.waiting_messages(1_000)));
     ask("spaces".into(), words(house.spaces()));
+    ask("principals".into(), words(house.principals().list()));
+    ask("audit".into(), words(house.audit().events(0, 1_000)));
+    ask("head of the audit".into(), words(house.audit().head()));
     keyed::ask(house, &mut |question, answer| drop(ask(question, words(answer))));
     answers
 }
@@ -79,6 +83,9 @@ fn concerns(kinds: &BTreeSet<String>, what: &[&str]) -> bool {
 const OF_RECORDS: [&str; 7] = ["record", "schedule", "messages", "queues", "own", "session", "machine"];
 const OF_KEYED: [&str; 7] = ["map", "record", "schedule", "own", "group", "cell", "name"];
 const OF_RUNS: [&str; 2] = ["run", "schedule"];
+
+/// It is a run, whose last event is beside its head.
+const OF_THE_AUDIT: [&str; 3] = ["audit", "run", "schedule"];
 
 /// Only a shard beside others has these; the kernel's tests damage them.
 const OF_NEIGHBOURS: [&str; 2] = ["messages to other shards", "the numbers of received messages"];
@@ -134,6 +141,10 @@ fn write_everything(house: &Statehouse, before: &BTreeMap<String, String>, kinds
         let deleted = house.records().delete(&record);
         assert!(deleted.is_ok() || is_damaged(&deleted) && concerns(kinds, &OF_RECORDS), "{record}: {deleted:?}");
     }
+    // An act that cannot be recorded is not done.
+    let set = house.principals().set(&Principal::new("newcomer"));
+    assert!(set.is_ok() || is_damaged(&set) && concerns(kinds, &OF_THE_AUDIT), "{set:?}");
+    assert_eq!(house.principals().get("newcomer").is_ok(), set.is_ok(), "{set:?}");
     keyed::write(house, &|_| concerns(kinds, &OF_KEYED));
     let claimed = house.records().claim_next("fresh.", 5, &ClaimOptions::worker("w"));
     assert!(claimed.is_ok() || is_damaged(&claimed) && concerns(kinds, &OF_RECORDS), "{claimed:?}");

@@ -122,6 +122,8 @@ fn operations(document: &JsonValue) -> Vec<Operation> {
                 .replace("{map}", "strict")
                 .replace("{operator}", "strict")
                 .replace("{partition}", "0")
+                .replace("{principal}", "strict")
+                .replace("{token}", "strict")
                 .replace("{key}", "strict")
                 .replace("{group}", "strict");
             let name = described["operationId"].as_str().expect("an id").to_owned();

@@ -2,6 +2,7 @@
 //! are listed with the test that does. `docs/errors/README.md` lists the codes. Requests are sent exactly as written here:
 //! most of them no typed client would send.
 
+mod access;
 mod damage;
 mod keyed;
 
@@ -61,6 +62,7 @@ const LIMITS_OF_MEMORY: &str = "crates/server/tests/limits_of_memory.rs";
 const LIMITS_OF_TIME: &str = "crates/server/tests/limits_of_time.rs";
 
 /// Codes with their statuses, and the missing ones.
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) answered: BTreeMap<String, u16>,
     pub(super) wrong: Vec<String>,
@@ -68,13 +70,15 @@ pub(super) struct Found {
 
 /// Provokes every code, with a client of a server that hosts the suite's machine, and has its checkpoints in this folder.
 pub(super) fn bring_about(client: &Client, checkpoints: &Path) -> Found {
-    let mut codes = Codes { client, found: Found { answered: BTreeMap::new(), wrong: Vec::new() } };
+    let mut codes = Codes { client, found: Found::default() };
     codes.names_and_limits();
     codes.cells_and_records();
     codes.attempts();
     codes.runs();
     codes.sessions();
     codes.keyed(checkpoints);
+    codes.principals();
+    codes.senders();
     let mut found = codes.found;
     damage::bring_about(&mut found);
     let rows = LIST.lines().filter_map(|line| line.strip_prefix('|')?.trim_start_matches([' ', '[']).get(..7));

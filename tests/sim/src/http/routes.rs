@@ -4,6 +4,7 @@
 
 mod keyed;
 mod letters;
+mod principals;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,7 @@ pub(super) fn tour(client: &Client, called: &Arc<Called>) -> (usize, Vec<Route>)
         tour.maps().await?;
         tour.partitions().await?;
         tour.catalogue().await?;
+        tour.principals().await?;
         tour.operations().await
     };
     block_on(called_all).expect("every call succeeds");

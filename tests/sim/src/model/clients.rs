@@ -208,7 +208,7 @@ fn creation(random: &mut Random) -> SessionCommand {
         _ => Vec::new(),
     };
     let secret = SecretDigest::new(*random.bytes(32).first_chunk().expect("as many bytes"));
-    SessionCommand::Create { timeout_us: random.below(1 << 40), secret, capabilities }
+    SessionCommand::Create { timeout_us: random.below(1 << 40), secret, capabilities, owner: None }
 }
 
 /// A session that exists, mostly; or one that has ended or never was.

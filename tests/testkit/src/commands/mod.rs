@@ -75,7 +75,7 @@ pub struct Found {
 pub fn run(statehouse: &Path, store: Store, format: Format) -> Found {
     let stage = Stage::set(statehouse, store);
     let mut found = Found::default();
-    for step in script::STEPS {
+    for step in script::steps() {
         let done = stage.run(step, format);
         found.commands += 1;
         match complaint(step, format, &done) {
@@ -95,7 +95,7 @@ pub fn compare(store: Store, transcript: &str) -> (usize, Option<String>) {
     let (mut golden, now) = (parts(GOLDEN), parts(transcript));
     if store == Store::Directory {
         let of_server =
-            |part: &String| script::STEPS.iter().any(|step| step.of_server && part.lines().next() == Some(step.line));
+            |part: &String| script::steps().any(|step| step.of_server && part.lines().next() == Some(step.line));
         golden.retain(|part| !of_server(part));
     }
     let equal = golden.iter().zip(&now).filter(|(golden, now)| golden == now).count();
@@ -152,7 +152,7 @@ pub fn walk(statehouse: &Path) -> (usize, Vec<String>) {
     for leaf in &leaves {
         let path: Vec<_> = leaf.split(' ').map(str::to_owned).collect();
         let is_server = path.first().is_some_and(|noun| SERVERS.contains(&noun.as_str()));
-        if !is_server && !script::STEPS.iter().any(|step| step.words().starts_with(&path)) {
+        if !is_server && !script::steps().any(|step| step.words().starts_with(&path)) {
             complaints.push(format!("`{leaf}` is not in the script"));
         }
     }

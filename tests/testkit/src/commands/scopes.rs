@@ -11,7 +11,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use wire::routes::{ALL, Found, Route, SESSIONS_END, Scope, TRANSACTIONS_COMMIT, find};
+use wire::routes::{ACCESS_CHECK, ALL, Found, Route, SESSIONS_END, Scope, TRANSACTIONS_COMMIT, find};
 
 use super::stage::{self, Done, Stage, Store};
 use super::step::Step;
@@ -32,7 +32,8 @@ const FLAGS: [Flag; 5] = [
         name: "--space",
         value: Some("no-such-space"),
         sent: "no-such-space",
-        is_honoured: |route| route.scope >= Scope::Space,
+        // A question about permissions has its place in its body.
+        is_honoured: |route| route.scope >= Scope::Space || *route == ACCESS_CHECK,
     },
     Flag {
         name: "--branch",
@@ -45,7 +46,7 @@ const FLAGS: [Flag; 5] = [
         value: Some("some-group"),
         sent: "some-group",
         // A transaction has its group in its path.
-        is_honoured: |route| route.scope >= Scope::Group || *route == TRANSACTIONS_COMMIT,
+        is_honoured: |route| route.scope >= Scope::Group || [TRANSACTIONS_COMMIT, ACCESS_CHECK].contains(route),
     },
     Flag {
         name: "--owner",
@@ -64,19 +65,23 @@ const FLAGS: [Flag; 5] = [
 /// Tries every command with every flag. Gives how many pairs there were, and what was not as it should be.
 pub fn check_flags(statehouse: &Path) -> (usize, Vec<String>) {
     let mut stage = Stage::set(statehouse, Store::Server);
-    let line = Line::before(stage.server_address());
-    stage.reach_at(format!("http://{}", line.address));
+    let line = Line::default();
+    let before = |server: SocketAddr| format!("http://{}", line.stand_before(server));
+    let urls = [stage.server_address(), stage.guarded_address()].map(before);
+    let [url, guarded_url] = urls;
+    stage.reach_at(url, guarded_url);
     let mut left: BTreeMap<String, bool> = stage::leaves(statehouse).into_iter().map(|leaf| (leaf, false)).collect();
     left.retain(|leaf, _| stage::help(statehouse, &words_of(leaf)).contains("--group"));
     let (mut pairs, mut complaints) = (0, Vec::new());
-    for step in script::STEPS {
+    for step in script::steps() {
         line.clear();
         let done = stage.run(step, Format::Table);
         let called = line.routes();
         let leaf = left.keys().find(|leaf| step.words().starts_with(&words_of(leaf))).cloned();
         // Some say that the machine is slow, and have called their routes all the same.
         let succeeds = done.exit == Some(0) || (step.exit == 0 && done.exit.is_some() && done.exit == step.or_exit);
-        let usable = succeeds && !step.alone && !called.is_empty();
+        // One that reaches no store honours none of the flags.
+        let usable = succeeds && step.alone == called.is_empty();
         let Some(leaf) = leaf.filter(|leaf| usable && !left[leaf]) else { continue };
         left.insert(leaf.clone(), true);
         let mut case = Case { stage: &stage, line: &line, step, leaf, complaints: &mut complaints };
@@ -107,7 +112,7 @@ impl Case<'_> {
         for flag in refused {
             let done = self.run(&[flag]);
             let named = done.stderr.contains(flag.name) && done.stderr.contains(&format!("`statehouse {}`", self.leaf));
-            let sent = self.line.heads();
+            let sent = self.line.sent();
             if done.exit != Some(2) || !named || !sent.is_empty() {
                 self.complain(&format!("{} is not refused by name, sent {sent:?}", flag.name), &done);
             }
@@ -116,7 +121,7 @@ impl Case<'_> {
             return;
         }
         let done = self.run(&honoured);
-        let sent = self.line.heads();
+        let sent = self.line.sent();
         for flag in honoured {
             if !sent.iter().any(|line| line.contains(flag.sent)) {
                 self.complain(&format!("{} {:?} is not sent: {sent:?}", flag.name, flag.value), &done);
@@ -144,9 +149,9 @@ impl Case<'_> {
     }
 }
 
-/// A line to a server that keeps what is asked on it.
+/// Lines to servers that keep what is asked on them.
+#[derive(Default)]
 struct Line {
-    address: SocketAddr,
     asked: Arc<Mutex<Asked>>,
 }
 
@@ -157,14 +162,16 @@ struct Asked {
     requests: Vec<(String, String)>,
     /// Our own headers.
     headers: Vec<String>,
+    /// The last body so far.
+    body: String,
 }
 
 impl Line {
-    /// Listens as long as the process lives.
-    fn before(server: SocketAddr) -> Self {
+    /// Listens as long as the process lives, and passes on what is asked.
+    fn stand_before(&self, server: SocketAddr) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let (address, asked) = (listener.local_addr().expect("an address"), Arc::default());
-        let kept = Arc::clone(&asked);
+        let address = listener.local_addr().expect("an address");
+        let kept = Arc::clone(&self.asked);
         std::thread::spawn(move || {
             for caller in listener.incoming().flatten() {
                 let Ok(called) = TcpStream::connect(server) else { continue };
@@ -177,17 +184,18 @@ impl Line {
                 });
             }
         });
-        Self { address, asked }
+        address
     }
 
     fn clear(&self) {
         *self.asked.lock().expect("no panic") = Asked::default();
     }
 
-    /// Targets and our own headers.
-    fn heads(&self) -> Vec<String> {
+    /// Targets, our own headers, and the last body.
+    fn sent(&self) -> Vec<String> {
         let asked = self.asked.lock().expect("no panic");
-        asked.requests.iter().map(|(_, target)| target).chain(&asked.headers).cloned().collect()
+        let heads = asked.requests.iter().map(|(_, target)| target).chain(&asked.headers);
+        heads.chain(Some(&asked.body).filter(|body| !body.is_empty())).cloned().collect()
     }
 
     fn routes(&self) -> Vec<Route> {
@@ -218,10 +226,9 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut see: impl FnMut(&[u8])) {
 /// Keeps the first line of each request, and our own headers. Bodies of commands hold no line that looks like one.
 fn keep_requests(begun: &mut Vec<u8>, bytes: &[u8], kept: &Mutex<Asked>) {
     begun.extend_from_slice(bytes);
-    let lines: Vec<u8> = match begun.iter().rposition(|byte| *byte == b'\n') {
-        Some(end) => begun.drain(..=end).collect(),
-        None => return,
-    };
+    let end = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let lines: Vec<u8> = begun.drain(..end).collect();
+    kept.lock().expect("no panic").body = String::from_utf8_lossy(begun).into_owned();
     for line in String::from_utf8_lossy(&lines).lines() {
         // The body of the request before may stand in front, without an end of its own.
         if let Some(request) = line.strip_suffix(" HTTP/1.1")

@@ -3,6 +3,8 @@
 //! Commands that depend on time are at the end. Session 1 exists from the start; `closed` is a directory that is not
 //! open, `damaged` one with a wrong identity. `{target}` is the store, `{history}` its history.
 
+mod access;
+
 use super::step::{Step, does, ends};
 
 /// Files that the commands read.
@@ -25,7 +27,11 @@ pub(super) const FILES: &[(&str, &str)] = &[
 ];
 
 /// The script.
-pub(super) const STEPS: &[Step] = &[
+pub(super) fn steps() -> impl Iterator<Item = &'static Step> {
+    STEPS.iter().chain(access::STEPS)
+}
+
+const STEPS: &[Step] = &[
     // Cells.
     does("cell set greeting hello"),
     does("cell set greeting '\"hello again\"' --expect 1"),
@@ -55,7 +61,8 @@ pub(super) const STEPS: &[Step] = &[
     ends("cell del leader", 3),
     does("cell watch config/ --from 0 --limit 2").goes_on(),
     ends("cell get greeting --url http://127.0.0.1:1", 5),
-    ends("cell get greeting --url https://127.0.0.1:1", 2),
+    ends("cell get greeting --url https://127.0.0.1:1", 5),
+    ends("cell get greeting --url ftp://127.0.0.1:1", 2),
     ends("cell get greeting --data no-such-directory", 3),
     ends("cell get greeting --data damaged", 5),
     ends("cell get greeting --space nowhere", 3),

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use client::ClientOptions;
+use contract::access::Token;
 use tempfile::TempDir;
 use wire::sessions::OpenSession;
 use wire::values::DurationText;
@@ -45,13 +46,32 @@ pub(super) struct Stage {
     target: (&'static str, String),
     /// The history of the store, which is in tokens.
     history: String,
+    /// Another server, which asks for a token.
+    guarded: ServerProcess,
+    /// Its URL, as commands reach it.
+    guarded_url: String,
 }
 
 /// The variable with the place of checkpoints: of a server, and of a command that opens a directory.
 const CHECKPOINTS: &str = "STATEHOUSE_CHECKPOINTS";
 
+/// The variable that names the file with the token to show.
+const TOKEN_FILE: &str = "STATEHOUSE_TOKEN_FILE";
+
+/// The setting that lets a server ask for tokens, as a variable, and its value.
+const ASKS_FOR_TOKENS: (&str, &str) = ("STATEHOUSE_SERVER__TOKENS", "required");
+
 /// The time limit for stopping a server.
 const STOP: Duration = Duration::from_secs(30);
+
+/// The data directory of the server that asks for a token.
+const GUARDED: &str = "guarded";
+
+/// The token of its first administrator.
+const ROOT: &str = "guarded/root.token";
+
+/// The files with the tokens that the script issues. The first is that of `{token}`.
+const ISSUED: [&str; 3] = ["mailer.token", "next.token", ROOT];
 
 impl Stage {
     pub(super) fn set(statehouse: &Path, store: Store) -> Self {
@@ -63,6 +83,9 @@ impl Stage {
         }
         std::fs::write(inside("damaged").join("IDENTITY"), "statehouse directory\nhash 0\n").expect("written");
         write_files(folder.path());
+        let (variable, required) = ASKS_FOR_TOKENS;
+        let guarded = roomy(Launch::serve(statehouse, inside(GUARDED)).environment(variable, required));
+        let guarded_url = format!("http://{}", guarded.address());
         let launch = match store {
             Store::Server => Launch::dev(statehouse),
             Store::Directory => Launch::serve(statehouse, inside("store")),
@@ -84,7 +107,7 @@ impl Stage {
                 (None, ("STATEHOUSE_DATA", inside("store").display().to_string()))
             }
         };
-        Self { statehouse: statehouse.to_owned(), folder, server, target, history }
+        Self { statehouse: statehouse.to_owned(), folder, server, target, history, guarded, guarded_url }
     }
 
     /// Runs one command, with its stdin closed unless it gets something to read.
@@ -97,15 +120,30 @@ impl Stage {
         self.server.as_ref().expect("it is a server").address()
     }
 
-    /// Lets commands go another way to the store.
-    pub(super) fn reach_at(&mut self, url: String) {
+    /// Where the server is that asks for a token.
+    pub(super) fn guarded_address(&self) -> SocketAddr {
+        self.guarded.address()
+    }
+
+    /// Lets commands go another way to the store, and to the server that asks for a token.
+    pub(super) fn reach_at(&mut self, url: String, guarded_url: String) {
         self.target.1 = url;
+        self.guarded_url = guarded_url;
+    }
+
+    /// The public part of a token in a file of the folder; none if it was not issued.
+    fn token_id(&self, file: impl AsRef<Path>) -> Option<String> {
+        let text = std::fs::read_to_string(self.folder.path().join(file)).ok()?;
+        Token::parse(text.trim_end()).map(|token| token.id().to_owned())
     }
 
     /// Runs other words with what the step has besides, in a folder.
     pub(super) fn run_words(&self, words: &[String], step: &Step, format: Format, folder: &Path) -> Done {
-        let words =
-            words.iter().map(|word| word.replace("{target}", &self.target.1).replace("{history}", &self.history));
+        let token = self.token_id(ISSUED[0]).unwrap_or_default();
+        let words = words.iter().map(|word| {
+            let word = word.replace("{target}", &self.target.1).replace("{history}", &self.history);
+            word.replace("{guarded}", &self.guarded_url).replace("{token}", &token)
+        });
         // The shell closes the descriptor; a child's stdin can otherwise only be an empty one.
         let mut command = match step.stdin {
             Some(_) => Command::new(&self.statehouse),
@@ -117,7 +155,9 @@ impl Stage {
         };
         command.args(words).args(["-o", format.name()]).current_dir(folder).env_clear();
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
-        if !step.alone {
+        if step.guarded {
+            command.env("STATEHOUSE_URL", &self.guarded_url).env(TOKEN_FILE, self.folder.path().join(ROOT));
+        } else if !step.alone {
             command.env(self.target.0, &self.target.1).env(CHECKPOINTS, self.folder.path().join("checkpoints"));
         }
         let (exit, stdout, stderr) = output_of(command, step.stdin.unwrap_or_default().as_bytes());
@@ -132,13 +172,16 @@ impl Stage {
     /// A command, its output and its exit.
     pub(super) fn transcript(&self, step: &Step, done: &Done) -> String {
         let folder = self.folder.path().display().to_string();
-        let places = [
+        let issued = ISSUED.iter().filter_map(|file| Some((self.token_id(file)?, "TOKEN-ID")));
+        let fixed = [
             (self.target.1.clone(), "STORE"),
+            (self.guarded_url.clone(), "GUARDED"),
             ("a directory on this machine".to_owned(), "STORE"),
             (folder, "FOLDER"),
             (self.history.clone(), "HISTORY"),
             (env!("CARGO_PKG_VERSION").to_owned(), "VERSION"),
         ];
+        let places: Vec<_> = issued.chain(fixed).collect();
         let stdout = masked(&String::from_utf8_lossy(&done.stdout), &places, step.loose);
         let stderr = masked(&done.stderr, &places, step.loose);
         let stderr: String = stderr.lines().map(|line| format!("! {line}\n")).collect();

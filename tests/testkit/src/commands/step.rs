@@ -12,6 +12,8 @@ pub(super) struct Step {
     pub(super) stdin: Option<&'static str>,
     /// Whether the environment does not name the store.
     pub(super) alone: bool,
+    /// Whether it goes to the server that asks for a token, with the token of its first administrator.
+    pub(super) guarded: bool,
     /// Whether it prints one document for each thing it sees, not one for all.
     pub(super) goes_on: bool,
     /// Whether the command line itself refuses it, in words.
@@ -63,6 +65,11 @@ impl Step {
         self
     }
 
+    pub(super) const fn guarded(mut self) -> Self {
+        self.guarded = true;
+        self
+    }
+
     pub(super) const fn goes_on(mut self) -> Self {
         self.goes_on = true;
         self
@@ -97,6 +104,7 @@ pub(super) const fn ends(line: &'static str, exit: i32) -> Step {
         or_exit: None,
         stdin: None,
         alone: false,
+        guarded: false,
         goes_on: false,
         refused_at_once: false,
         golden: true,

@@ -7,8 +7,8 @@ use client::Error as ClientError;
 use client::Refusal;
 use contract::guards::OWNER_RECORD;
 use contract::{
-    CellRejection, Error, Failure, FailureKind, Outcome, RecordRejection, RefusalReason, Rejection, RunRejection,
-    SessionRejection, WantedKind,
+    AccessRejection, CellRejection, Error, Failure, FailureKind, Outcome, RecordRejection, RefusalReason, Rejection,
+    RunRejection, SessionRejection, WantedKind,
 };
 use serde::de::DeserializeOwned;
 use wire::values::UserJson;
@@ -133,9 +133,19 @@ fn rejection(refusal: &Refusal) -> Option<Rejection> {
         }
         "SH-5007" => Rejection::Session(SessionRejection::WrongSecret),
         "SH-5004" => Rejection::Session(SessionRejection::Expired),
+        "SH-5008" => Rejection::Session(SessionRejection::OtherSpace { space: text("space") }),
         "SH-5006" => Rejection::Session(SessionRejection::RequestReused { request: number("request") }),
         "SH-5005" => Rejection::Session(SessionRejection::UnreadableCommand {
             machine: u16::try_from(number("machine")).expect("a machine's number"),
+        }),
+        "SH-6003" => Rejection::Access(AccessRejection::NoSuchPrincipal { principal: text("principal") }),
+        "SH-6004" => Rejection::Access(AccessRejection::NoSuchToken { token: text("token") }),
+        "SH-6005" => {
+            Rejection::Access(AccessRejection::TokensInUse { principal: text("principal"), max: number("max") })
+        }
+        "SH-6006" => Rejection::Access(AccessRejection::IdentityTaken {
+            identity: text("identity"),
+            principal: text("principal"),
         }),
         _ => return None,
     })

@@ -37,7 +37,9 @@ set -eE -o pipefail
 reader_end() { trap '' TERM; kill -TERM -- -$$; wait; }
 reader_await_server() {
     for _ in {1..600}; do
-        if curl -s -o /dev/null "127.0.0.1:$READER_PORT/readyz"; then return 0; fi
+        for url in "http://127.0.0.1:$READER_PORT" "https://127.0.0.1:$READER_PORT"; do
+            if curl -q -skf -o /dev/null "$url/readyz"; then return 0; fi
+        done
         sleep 0.02
     done
     echo "no server listens on $READER_PORT"
@@ -150,7 +152,8 @@ fn needs_server(commands: &str) -> bool {
 
 fn starts_server(commands: &str) -> bool {
     let starts = |line: &str| line.starts_with("statehouse dev") || line.starts_with("statehouse serve");
-    commands.lines().any(|line| starts(line) && line.trim_end().ends_with('&'))
+    // A line may go on in the next one.
+    commands.replace("\\\n", " ").lines().any(|line| starts(line) && line.trim_end().ends_with('&'))
 }
 
 /// Runs the shell to its end; none if it was not over in time and was killed, with all that it started.
@@ -283,5 +286,6 @@ mod tests {
             !script("statehouse dev &\n").contains("statehouse dev")
                 && script("statehouse dev &\n").contains("reader_await_server\necho")
         );
+        assert!(script("statehouse serve --data d \\\n  --tokens required &\n").contains("reader_await_server\necho"));
     }
 }

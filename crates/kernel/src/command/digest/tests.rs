@@ -19,21 +19,7 @@ const VALUES: [ValueRef<'static>; 7] = [
     ValueRef::Bytes(b"1"),
 ];
 
-const EVENT: EventRef<'static> = EventRef {
-    event_type: "T",
-    data: "{}",
-    idempotency_key: "k",
-    event_id: None,
-    step_id: None,
-    engine_attempt_id: None,
-    logical_attempt_id: None,
-    emitted_at: None,
-    adapter_version: None,
-    engine_run_ref: None,
-    caused_by_signal_id: None,
-    parent_event_id: None,
-    extra: None,
-};
+const EVENT: EventRef<'static> = EventRef { event_type: "T", data: "{}", idempotency_key: "k", ..EventRef::EMPTY };
 
 /// The same event with each member changed, or given where it was left out.
 fn events() -> Vec<EventRef<'static>> {

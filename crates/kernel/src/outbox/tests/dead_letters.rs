@@ -191,7 +191,15 @@ fn a_message_is_delivered_in_no_session() {
     let mut contracts = Contracts::new(catalogue, keys, Hosted::new());
     let (mut state, mut pushes) = (Staging::new(store.view().unwrap()), Pushes::default());
     let (stamp, revision) = (Stamp { wall_us: 1, cluster_us: 1 }, contracts.catalogue.revision);
-    let call = Call { machine: MACHINE, session: Some(7), catalogue_revision: revision, body: b"", stamp, commit: 1 };
+    let call = Call {
+        machine: MACHINE,
+        session: Some(7),
+        sender: None,
+        catalogue_revision: revision,
+        body: b"",
+        stamp,
+        commit: 1,
+    };
     let put = RecordAct::Put { record_type: None, ttl: TtlArgument::WithSession, fields: Vec::new() };
     let transact = Transact::new(1, 1, Some("h"), vec![Op::Record("r", put)]);
     let body = letter(&Body::Transact(transact.clone()));

@@ -1,17 +1,22 @@
 //! Maps in a transaction: operations on them, and conditions on keys and on positions.
 
+use contract::access::{Area, Verb};
 use contract::keyed::Merge;
 use statehouse::Commit;
 use statehouse::keyed::{KeyedDone, MapCommit, MapUpdates, Policy};
 use wire::contracts::Done;
 use wire::keyed::key::MapKey;
-use wire::keyed::operations::{InputOfMap, KeyOfMap, KeysOfMap, MapGuard, MapOperation};
+use wire::keyed::operations::{
+    InputOfMap, KeyOfMap, KeysOfMap, MapCommit as CommitOfMap, MapCreate, MapDelete, MapGuard, MapOperation, MapSeal,
+    MapUpdate,
+};
 use wire::keyed::updates::KeyUpdate;
 use wire::keyed::version::Version;
 use wire::keyed::{MapUpdated, PolicyText};
 use wire::transactions::WrittenOperation;
 use wire::values::Members;
 
+use crate::access::Needs;
 use crate::api::Refusal;
 use crate::api::transactions::{CommitBuilder, Parts};
 
@@ -113,4 +118,45 @@ pub(in crate::api) fn add_guard(mut commit: Commit, guard: MapGuard) -> Commit {
         commit = commit.if_key_unchanged_since(map, &key.0, since);
     }
     commit
+}
+
+/// Collects what an operation on a map of a group needs. No answer shows a value, not even that of a merge.
+pub(in crate::api) fn operation_needs<'request>(
+    operation: &'request MapOperation,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let name = match operation {
+        MapOperation::Update(MapUpdate { name, updates: _ }) => name,
+        MapOperation::Commit(CommitOfMap { name, number: _, updates: _, positions: _, seal: _ }) => name,
+        MapOperation::Seal(MapSeal { name, version: _ }) => name,
+        MapOperation::Create(MapCreate { name, policy: _ }) => name,
+        MapOperation::Delete(MapDelete { name }) => name,
+    };
+    needs.thing(Verb::Write, Area::Map, Some(group), name);
+}
+
+/// Collects what conditions on a key, on a range of keys, or on an input of a map need.
+pub(in crate::api) fn guard_needs<'request>(
+    guard: &'request MapGuard,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let MapGuard {
+        key,
+        keys,
+        input,
+        version: _,
+        version_below: _,
+        absent: _,
+        exists: _,
+        unchanged_since: _,
+        position: _,
+    } = guard;
+    let of_key = key.as_ref().map(|KeyOfMap { map, key: _ }| map);
+    let of_keys = keys.as_ref().map(|KeysOfMap { map, from: _, before: _ }| map);
+    let of_input = input.as_ref().map(|InputOfMap { map, input: _ }| map);
+    for map in [of_key, of_keys, of_input].into_iter().flatten() {
+        needs.thing(Verb::Read, Area::Map, Some(group), map);
+    }
 }

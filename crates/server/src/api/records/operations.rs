@@ -1,14 +1,20 @@
 //! Records in a transaction: operations on them, conditions on them, and the attempt that fences all of it.
 
+use contract::access::{Area, Verb};
 use contract::time::millis;
 use statehouse::records::{Claimed, RecordDone};
 use statehouse::{Commit, Done as StoredDone};
 use wire::contracts::Done;
 use wire::records::PatchRecord;
-use wire::records::operations::{RecordGuard, RecordOperation, RecordPatch};
+use wire::records::operations::{
+    RecordComplete, RecordDelete, RecordFail, RecordGuard, RecordIncrement, RecordOperation, RecordPatch, RecordPut,
+    RecordRelease, RecordStep,
+};
 use wire::transactions::WrittenOperation;
+use wire::values::{Members, UserJson};
 
 use super::{counted_values, fields, patched, put_options};
+use crate::access::Needs;
 use crate::api::Refusal;
 use crate::api::transactions::{CommitBuilder, Parts, version_of};
 
@@ -130,4 +136,75 @@ pub(in crate::api) fn add_guard(mut commit: Commit, guard: RecordGuard) -> Commi
         commit = commit.if_field(record, field, is.map(|is| is.0));
     }
     commit
+}
+
+impl<'request> Needs<'request> {
+    /// A fence by a record of a group: who has it acts as the worker that holds the record.
+    pub(in crate::api) fn fence(&mut self, group: &'request str, record: &'request str) {
+        self.thing(Verb::Claim, Area::Record, Some(group), record);
+    }
+}
+
+/// Collects what an operation on a record of a group needs.
+pub(in crate::api) fn operation_needs<'request>(
+    operation: &'request RecordOperation,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let (verbs, name): (&[Verb], _) = match operation {
+        RecordOperation::Put(RecordPut { name, fields: _, record_type: _, ttl: _ })
+        | RecordOperation::Delete(RecordDelete { name }) => (&[Verb::Write], name),
+        RecordOperation::Patch(RecordPatch { name, set: _, unset: _, incr, expect, ttl: _ }) => {
+            (patch_verbs(false, incr.as_ref(), expect.as_ref()), name)
+        }
+        RecordOperation::Increment(RecordIncrement { name, field: _, by: _ }) => (INCREMENT, name),
+        RecordOperation::Step(RecordStep { name, attempt: _, fields: _ })
+        | RecordOperation::Release(RecordRelease { name, attempt: _ })
+        | RecordOperation::Complete(RecordComplete { name, attempt: _, fields: _ })
+        | RecordOperation::Fail(RecordFail { name, attempt: _, error: _ }) => (&[Verb::Claim], name),
+    };
+    for verb in verbs {
+        needs.thing(*verb, Area::Record, Some(group), name);
+    }
+}
+
+/// An increment is answered with the new value.
+const INCREMENT: &[Verb] = &[Verb::Write, Verb::Read];
+
+/// What a patch does with its record. Values that it expects are a condition, whose refusal tells the value that is there.
+pub(super) fn patch_verbs(
+    is_conditional: bool,
+    incr: Option<&Members<i64>>,
+    expect: Option<&Members<UserJson>>,
+) -> &'static [Verb] {
+    let increments = incr.is_some_and(|incr| !incr.is_empty());
+    let expects = expect.is_some_and(|expect| !expect.is_empty());
+    match (is_conditional || expects, increments || expects) {
+        (true, true) => &[Verb::Cas, Verb::Read],
+        (true, false) => &[Verb::Cas],
+        (false, true) => INCREMENT,
+        (false, false) => &[Verb::Write],
+    }
+}
+
+/// Collects what the conditions on a record of a group need.
+pub(in crate::api) fn guard_needs<'request>(
+    guard: &'request RecordGuard,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let RecordGuard {
+        record,
+        version: _,
+        absent: _,
+        exists: _,
+        unchanged_since: _,
+        state_in: _,
+        attempt: _,
+        field: _,
+        is: _,
+    } = guard;
+    if let Some(record) = record {
+        needs.thing(Verb::Read, Area::Record, Some(group), record);
+    }
 }

@@ -1,12 +1,14 @@
 //! Runs in a transaction: operations on them, and conditions on them.
 
+use contract::access::{Area, Verb};
 use statehouse::Commit;
 use statehouse::runs::{AppendOptions, RunDone};
 use wire::contracts::Done;
-use wire::runs::{RunGuard, RunOperation};
+use wire::runs::{RunAppend, RunGuard, RunOperation};
 use wire::transactions::WrittenOperation;
 
 use super::event_of;
+use crate::access::Needs;
 use crate::api::Refusal;
 use crate::api::transactions::{CommitBuilder, Parts};
 
@@ -39,5 +41,28 @@ pub(in crate::api) fn add_guard(commit: Commit, guard: RunGuard) -> Commit {
     match (run, last) {
         (Some(run), Some(last)) => commit.if_run_last(&run, last),
         _ => commit,
+    }
+}
+
+/// Collects what an operation on a run of a group needs. The answer does not show what is stored, and an event is only ever added: an
+/// expected sequence makes it no other verb.
+pub(in crate::api) fn operation_needs<'request>(
+    operation: &'request RunOperation,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let RunOperation::Append(RunAppend { run, event: _, expect: _, run_type: _ }) = operation;
+    needs.thing(Verb::Append, Area::Run, Some(group), run);
+}
+
+/// Collects what the condition on a run of a group needs.
+pub(in crate::api) fn guard_needs<'request>(
+    guard: &'request RunGuard,
+    group: &'request str,
+    needs: &mut Needs<'request>,
+) {
+    let RunGuard { run, last: _ } = guard;
+    if let Some(run) = run {
+        needs.thing(Verb::Read, Area::Run, Some(group), run);
     }
 }

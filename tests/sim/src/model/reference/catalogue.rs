@@ -134,6 +134,7 @@ impl Reference {
             }
             CatalogueChange::SetLimits(limits) => self.limits = *limits,
             CatalogueChange::RegisterMachine { .. } => {}
+            CatalogueChange::Access(_) => unreachable!("nobody draws a principal"),
             CatalogueChange::SetGuard { space, prefix, guard } => {
                 let guards = &mut self.spaces.get_mut(space).ok_or_else(|| missing(space))?.guards;
                 match guard {

@@ -107,15 +107,16 @@ impl Reference {
 
     fn session_command(&mut self, command: &SessionCommand) -> Expected {
         let answer = match command {
-            SessionCommand::Create { timeout_us, secret, capabilities } => {
+            SessionCommand::Create { timeout_us, secret, capabilities, owner } => {
                 let max = self.limits.sessions_max;
                 if self.sessions.len() >= max as usize {
                     return Expected::Busy { bound: Bound::Sessions, max: max.into() };
                 }
                 let (timeout_us, secret, capabilities) = (*timeout_us, *secret, capabilities.clone());
-                let row = SessionRow { timeout_us, created_us: self.wall_us, broken: false, secret, capabilities };
+                let (created_us, broken, owner) = (self.wall_us, false, owner.clone());
+                let row = SessionRow { timeout_us, created_us, broken, secret, capabilities, owner: owner.clone() };
                 self.sessions.insert(self.commit, Session::new(row));
-                self.changed.created.push(CreatedSession { session: self.commit, timeout_us, secret });
+                self.changed.created.push(CreatedSession { session: self.commit, timeout_us, secret, owner });
                 self.had_sessions = true;
                 SessionAnswer::Created(self.commit)
             }

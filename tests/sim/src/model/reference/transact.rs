@@ -29,6 +29,8 @@ impl Reference {
             Body::Deliver(deliver) => self.receive(&deliver).map(|()| Vec::new()).map_err(|rejection| vec![rejection]),
             // A shard that owns everything has no messages for others.
             Body::Delivered(_) => Ok(Vec::new()),
+            // Nobody is known here, so nothing is recorded.
+            Body::Audit(_) => Ok(Vec::new()),
             Body::DeadLetter(letter) => self.on_letter(&letter),
             Body::Trim(steps) => {
                 steps.iter().for_each(|step| self.trim(step));

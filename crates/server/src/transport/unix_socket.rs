@@ -1,0 +1,82 @@
+//! A socket in the file system: who may connect, the mode of its file says.
+//!
+//! Keeps: nobody can connect before the file has its mode, and a file is replaced only if it is a socket where nobody answers.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+
+use crate::serving::ServeError;
+
+/// The owner and the group may connect.
+const MODE: u32 = 0o660;
+
+/// Added to the name of a socket that cannot be connected to yet.
+const NEW: &str = ".new";
+
+/// A listener, and its file, which is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct UnixSocket {
+    pub(super) listener: UnixListener,
+    path: PathBuf,
+    /// Device and number of the file.
+    file: (u64, u64),
+}
+
+impl UnixSocket {
+    /// Listens on a path.
+    pub(super) fn bind(path: &Path) -> Result<Self, ServeError> {
+        let failed = |error: io::Error| ServeError::Socket { path: path.to_owned(), error };
+        remove_stale(path)?;
+        let mut new = path.as_os_str().to_owned();
+        new.push(NEW);
+        let new = PathBuf::from(new);
+        if fs::symlink_metadata(&new).is_ok_and(|found| found.file_type().is_socket()) {
+            // Left behind by a start that was interrupted.
+            fs::remove_file(&new).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(&new).map_err(failed)?;
+        let placed = fs::set_permissions(&new, Permissions::from_mode(MODE)).and_then(|()| fs::rename(&new, path));
+        placed.map_err(|error| {
+            let _ = fs::remove_file(&new);
+            failed(error)
+        })?;
+        let found = fs::symlink_metadata(path).map_err(failed)?;
+        Ok(Self { listener, path: path.to_owned(), file: (found.dev(), found.ino()) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        // Another server may have replaced it.
+        let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == self.file;
+        if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Refuses a path where something else is. A socket that its server has left behind may be replaced.
+fn remove_stale(path: &Path) -> Result<(), ServeError> {
+    let failed = |error: io::Error| ServeError::Socket { path: path.to_owned(), error };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(found) if !found.file_type().is_socket() => return Err(ServeError::NoSocket(path.to_owned())),
+        Ok(_) => {}
+    }
+    // The system answers at once, whether or not somebody listens.
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(_) => Err(ServeError::SocketInUse(path.to_owned())),
+        Err(error) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,45 @@
+//! The topic `secure`: only who may, and what is recorded of it.
+//!
+//! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
+//! arguments; the program does.
+
+use super::{Item, Judge, Program, SIM, Topic, Work};
+
+/// The table.
+pub(super) const TOPIC: Topic = Topic {
+    name: "secure",
+    items: &[
+        Item {
+            name: "permissions",
+            shows: "every route, operation and condition, alone and combined, sent by everyone who must not and by who may; seven holes that other servers had are found",
+            work: Work::Programs(&[Program { cargo: SIM, full: "permissions", small: "permissions --small" }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "routes",
+            shows: "a route without a permission fails to compile",
+            work: Work::Unpermitted,
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "revoked",
+            shows: "a revoked token is refused at once, and what its principal had going is cut",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "revocations --times 300",
+                small: "revocations --times 10",
+            }]),
+            judge: Judge::Speed,
+        },
+        Item {
+            name: "audit",
+            shows: "administrative acts on a server that is killed are recorded; what is changed in the record is found",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "audited --acts 1000 --kills 50",
+                small: "audited --acts 60 --kills 4",
+            }]),
+            judge: Judge::Correctness,
+        },
+    ],
+};
