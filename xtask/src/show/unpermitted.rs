@@ -8,9 +8,9 @@ use crate::process::cargo;
 /// The feature of the server that adds such a route.
 const FEATURE: &str = "unpermitted_route";
 
-/// What the compiler says of it: an argument is missing, in the function that adds the route.
+/// What the compiler says of it: an argument is missing, in the line that adds the route, which it quotes.
 const ERROR: &str = "error[E0061]";
-const PLACE: &str = "fn unpermitted";
+const PLACE: &str = "\"A route without a permission\"";
 
 /// What a run does, in words.
 pub(super) const DESCRIPTION: &str = "cargo check of the server, as it is and with a route that has no permission";

@@ -245,7 +245,7 @@ fn principals() -> Vec<Entry> {
 /// `cargo xtask show secure routes` sees it fail.
 #[cfg(feature = "unpermitted_route")]
 fn unpermitted() -> Entry {
-    entry(SERVER_VERSION, "Reads the release and the contract versions", health::version)
+    entry(SERVER_VERSION, "A route without a permission", health::version)
 }
 
 fn operations() -> Vec<Entry> {
