@@ -56,7 +56,7 @@ pub(crate) async fn create(server: Server, _: Call<NoQuery, NoBody>) -> Result<R
     let prepared = server.call(|house| Prepared::new(house).map_err(TransferError::into_error)).await?;
     let commit = prepared.commit();
     let house = server.house.clone();
-    let body = streamed::body(move |out| {
+    let body = streamed::body(&server, move |out| {
         // The next backup may start when this one is over, however it ends.
         let _permit = permit;
         prepared.write(out, &mut |_| {}).map_err(io::Error::other)?;

@@ -54,7 +54,7 @@ pub(crate) async fn export(server: Server, call: Call<NoQuery, NoBody>) -> Resul
     let prepare = move |house: &_| Prepared::new(house, space.as_deref()).map_err(TransferError::into_error);
     let prepared = server.call(prepare).await?;
     let commit = prepared.commit();
-    let body = streamed::body(move |out| {
+    let body = streamed::body(&server, move |out| {
         // The next export may start when this one is over, however it ends.
         let _permit = permit;
         prepared.write(out, &mut |_| {}).map_err(io::Error::other)?;

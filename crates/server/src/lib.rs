@@ -166,6 +166,12 @@ impl Server {
         }
     }
 
+    /// A large answer begins. It goes on while the server stops, as any answer does, but not without its sender's permission. None
+    /// if nobody is asked who it is.
+    fn begin_download(&self) -> Option<LastingRequest> {
+        self.lasting_requests.begin(&self.caller, &CancellationToken::new())
+    }
+
     /// The state of backups.
     pub fn backups(&self) -> &backup::Backups {
         &self.backups

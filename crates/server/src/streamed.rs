@@ -1,7 +1,8 @@
 //! An answer written by a thread while it is sent: chunk by chunk, never more than a few ahead of the client.
 //!
 //! Keeps: a client that reads nothing for [`STALLED_MAX`] is disconnected, because its answer holds a view of the
-//! store. An unfinished answer breaks the connection, so that nobody mistakes it for a complete one.
+//! store; one that may not have the answer any more gets no further chunk. An unfinished answer breaks the connection, so
+//! that nobody mistakes it for a complete one.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,6 +11,9 @@ use axum::body::{Body, Bytes};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+
+use crate::Server;
+use crate::access::LastingRequest;
 
 /// How long a client may stop reading.
 pub const STALLED_MAX: Duration = Duration::from_secs(60);
@@ -25,12 +29,12 @@ pub(crate) const AHEAD_BYTES: usize = CHUNK_BYTES * (CHUNKS_AHEAD + 2);
 
 type Chunk = Result<Bytes, io::Error>;
 
-/// Runs `write` on a thread that may block, and sends its output as the body of an answer.
-pub(crate) fn body(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
+/// Runs `write` on a thread that may block, and sends its output as the body of an answer to the caller of `server`.
+pub(crate) fn body(server: &Server, write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static) -> Body {
     let (sender, receiver) = mpsc::channel::<Chunk>(CHUNKS_AHEAD);
-    let runtime = Handle::current();
+    let (runtime, download) = (Handle::current(), server.begin_download());
     tokio::task::spawn_blocking(move || {
-        let mut out = ChunkWriter { runtime, sender, chunk: Vec::with_capacity(CHUNK_BYTES) };
+        let mut out = ChunkWriter { runtime, sender, download, chunk: Vec::with_capacity(CHUNK_BYTES) };
         let written = write(&mut out).and_then(|()| out.send());
         if let Err(error) = written {
             tracing::warn!(%error, "an answer was cut short");
@@ -43,6 +47,8 @@ pub(crate) fn body(write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send +
 struct ChunkWriter {
     runtime: Handle,
     sender: mpsc::Sender<Chunk>,
+    /// None if nobody is asked who it is.
+    download: Option<LastingRequest>,
     chunk: Vec<u8>,
 }
 
@@ -52,10 +58,18 @@ impl ChunkWriter {
             return Ok(());
         }
         let chunk = Bytes::from(std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK_BYTES)));
-        match self.runtime.block_on(tokio::time::timeout(STALLED_MAX, self.sender.send(Ok(chunk)))) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has disconnected")),
-            Err(_) => {
+        let sent = self.runtime.block_on(async {
+            let sent = tokio::time::timeout(STALLED_MAX, self.sender.send(Ok(chunk)));
+            match &self.download {
+                Some(download) => download.end().run_until_cancelled(sent).await,
+                None => Some(sent.await),
+            }
+        });
+        match sent {
+            Some(Ok(Ok(()))) => Ok(()),
+            None => Err(io::Error::new(io::ErrorKind::PermissionDenied, "its sender may not have it any more")),
+            Some(Ok(Err(_))) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has disconnected")),
+            Some(Err(_)) => {
                 let message = format!("the client read nothing for {} s", STALLED_MAX.as_secs());
                 Err(io::Error::new(io::ErrorKind::TimedOut, message))
             }

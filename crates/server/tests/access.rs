@@ -3,6 +3,8 @@
 mod running;
 mod served;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use running::Running;
@@ -222,6 +224,38 @@ fn what_lasts_ends_when_its_token_is_revoked() {
     });
     assert_eq!(waits, 200, "nothing was claimed, and it may ask again");
     assert_eq!(server.said(&worker, "POST", "/v1/claims", &json!({ "prefix": "jobs." })), refused(401, "SH-6001"));
+}
+
+#[test]
+fn a_backup_is_cut_when_its_token_is_revoked() {
+    let server = Guarded::start();
+    let operator = server.token("operator", &["operator@*"]);
+    // Far more than the system and the server hold for a client that does not read.
+    let value = "x".repeat(1 << 20);
+    for number in 0..16 {
+        let name = format!("large-{number}");
+        server.running.house.cells().set(&name, value.as_str()).expect("written");
+    }
+    let backup = || {
+        let mut stream = TcpStream::connect(server.running.address).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        let head = format!("GET /v1/backup HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {operator}\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut first = vec![0; 1 << 16];
+        stream.read_exact(&mut first).expect("it begins");
+        assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first[..200]));
+        stream
+    };
+    let mut cut = backup();
+    server.running.house.principals().revoke_token(&operator[4..14]).expect("revoked");
+    // One backup is taken at a time, and the client of the first reads nothing meanwhile.
+    let by_root = || server.send(&server.root, "GET", "/v1/backup", &JsonValue::Null);
+    eventually("the next one can be taken", || by_root().status == 200);
+    let whole = by_root().body.len();
+    let mut came = Vec::new();
+    let ended = cut.read_to_end(&mut came);
+    assert!(ended.is_err() || !came.ends_with(b"\r\n0\r\n\r\n"), "it must not look complete");
+    assert!(came.len() < whole * 3 / 4, "{} of {whole} bytes came", came.len());
 }
 
 #[test]

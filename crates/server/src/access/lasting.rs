@@ -1,4 +1,4 @@
-//! Requests that last: waits and streams. They end when their sender may not do any more what it was let in for.
+//! Requests that last: waits, streams and downloads. They end when their sender may not do any more what it was let in for.
 //!
 //! Keeps: who loses a token or a grant loses what it has going within [`LOOK_EVERY`]; a client that comes again is asked again.
 

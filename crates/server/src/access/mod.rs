@@ -4,7 +4,7 @@
 //! - [`permission`]: what a route needs: every row of the table of routes has one.
 //! - [`rates`]: how many requests a principal may send in a second.
 //! - [`denials`]: what was refused, in the audit.
-//! - [`lasting`]: waits and streams, which end when their sender may not do any more what it was let in for.
+//! - [`lasting`]: waits, streams and downloads, which end when their sender may not do any more what it was let in for.
 //! - [`needs`]: what the decoded request would do, in full: each operation and each condition of a transaction, and what it sends
 //!   to other groups.
 //!
