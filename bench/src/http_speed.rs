@@ -13,6 +13,8 @@ mod batches;
 mod earlier;
 mod echo;
 mod load;
+mod protected;
+mod reaching;
 mod requests;
 mod turns;
 mod typed;
@@ -26,6 +28,8 @@ use testkit::server_process::{Launch, ServerProcess, binary};
 pub use batches::run as run_batches;
 pub use earlier::run as run_beside_earlier;
 pub use echo::serve as serve_echo;
+pub use protected::run as run_protected;
+
 use load::Load;
 use requests::Operation;
 use turns::{Measured, Turns};

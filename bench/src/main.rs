@@ -14,6 +14,7 @@
 //! - `keyed-speed`: commits of 100 puts at 1, 4 and 16 operators of keyed state.
 //! - `keyed-checkpoint`: a checkpoint of 10,000,000 keys beside commits, one of changes, a restore and a replay.
 //! - `keyed-flat`: puts and gets among 1,000,000 and 20,000,000 keys.
+//! - `http-protected`: what tokens and permissions, and TLS, cost gets and claims over HTTP.
 //! - `http-speed`: get, claim and append over HTTP at 1 to 256 connections, beside a bare axum server.
 //! - `http-batches`: claims and appends over HTTP, one and 64 in each request.
 //! - `http-earlier`: get and claim over HTTP, beside the server of an earlier commit.
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
         "journal" => journal_append::run(&arguments),
         "http-speed" => http_speed::run(&arguments),
         "http-batches" => http_speed::run_batches(&arguments),
+        "http-protected" => http_speed::run_protected(&arguments),
         "http-earlier" => http_speed::run_beside_earlier(&arguments),
         "tables" => tables::run(&arguments),
         "new-user" => new_user::run(&arguments),

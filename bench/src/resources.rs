@@ -32,9 +32,14 @@ fn bytes_in(status: &str, name: &str) -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// CPU time of this process so far, in seconds.
+/// CPU time of this process so far, in seconds, in steps of 10 ms.
 pub fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    cpu_seconds_of(std::process::id())
+}
+
+/// The same of another process.
+pub fn cpu_seconds_of(process: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);

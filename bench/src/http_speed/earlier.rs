@@ -30,12 +30,14 @@ const FILLERS: usize = 64;
 pub fn run(arguments: &Arguments) -> Report {
     let turns = Turns::read(arguments, (60, 200), (2, 100));
     let named = arguments.text("earlier").unwrap_or(EARLIER);
+    let today = || Launch::program(binary()).asking_nobody();
     let earlier = match named {
-        "self" => binary(),
-        commit => build(commit),
+        "self" => today(),
+        // It does not know the setting.
+        commit => Launch::program(build(commit)),
     };
     let directory = tempfile::tempdir().expect("a directory");
-    let (earlier, later) = (start(earlier, &directory, "earlier"), start(binary(), &directory, "later"));
+    let (earlier, later) = (start(earlier, &directory, "earlier"), start(today(), &directory, "later"));
     let mut report = Report::new("edge");
     for server in [&earlier, &later] {
         put_cells(server);
@@ -52,8 +54,9 @@ pub fn run(arguments: &Arguments) -> Report {
     report
 }
 
-fn start(program: PathBuf, directory: &TempDir, name: &str) -> ServerProcess {
-    Launch::serve(program, directory.path().join(name)).start().expect("a server")
+fn start(launch: Launch, directory: &TempDir, name: &str) -> ServerProcess {
+    let launch = launch.arguments(["serve", "--listen", "127.0.0.1:0", "--data"]);
+    launch.argument(directory.path().join(name)).start().expect("a server")
 }
 
 fn put_cells(server: &ServerProcess) {

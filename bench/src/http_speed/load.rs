@@ -2,53 +2,53 @@
 //! them, with prepared bytes, and an answer is read only to find its end, so that both cores are left to the server. It
 //! uses raw sockets, because it measures the server; `typed` measures the cost of a client.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
+use super::reaching::{Reaching, Stream};
 use super::requests::{Operation, Requests};
 use super::turns::{Measured, Turn, whole};
 use crate::callers::histogram;
 
 /// Connections that send prepared requests.
 pub struct Load {
-    address: SocketAddr,
+    reaching: Reaching,
     operation: Operation,
     runtime: Runtime,
     connections: Vec<Connection>,
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     requests: Requests,
     buffer: Vec<u8>,
 }
 
 impl Load {
     /// Opens connections.
-    pub fn connect(address: SocketAddr, operation: Operation, count: usize) -> Self {
+    pub fn connect(reaching: impl Into<Reaching>, operation: Operation, count: usize) -> Self {
+        let reaching = reaching.into();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for number in 0..count {
-                let stream = TcpStream::connect(address).await.expect("a connection");
-                stream.set_nodelay(true).expect("no delay");
-                let requests = Requests::new(operation, count * 1_000 + number);
+                let stream = reaching.connect().await.expect("a connection");
+                let requests = Requests::new(operation, count * 1_000 + number, reaching.authorization());
                 connections.push(Connection { stream, requests, buffer: Vec::with_capacity(4096) });
             }
             connections
         });
-        Self { address, operation, runtime, connections }
+        Self { reaching, operation, runtime, connections }
     }
 
     /// Sends requests for a while.
     pub fn run(&mut self, duration: Duration) -> Measured {
-        whole(self.address, || self.turn(duration))
+        let reaching = self.reaching.clone();
+        whole(&reaching, || self.turn(duration))
     }
 
     fn turn(&mut self, duration: Duration) -> Turn {
@@ -82,6 +82,8 @@ impl Connection {
         let mut before = Instant::now();
         while before < end {
             self.stream.write_all(self.requests.next()).await.expect("sent");
+            // TLS holds what was written until then.
+            self.stream.flush().await.expect("sent");
             let body_bytes = self.read_answer().await;
             if !self.requests.is_done(body_bytes) {
                 return (self, latencies, true);

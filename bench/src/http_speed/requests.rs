@@ -107,8 +107,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Of a connection, by its number.
-    pub fn new(operation: Operation, connection: usize) -> Self {
+    /// Of a connection, by its number, with what shows who sends them.
+    pub fn new(operation: Operation, connection: usize, authorization: Option<&str>) -> Self {
         let mut random = Random::new(connection as u64 + 1);
         let requests: Vec<Request> = match operation {
             Operation::Get => {
@@ -131,7 +131,11 @@ impl Requests {
             }
             Operation::PutTask => vec![put_task(&format!("{connection}-{DIGITS}"))],
         };
-        let prepared: Vec<Vec<u8>> = requests.iter().map(Request::to_bytes).collect();
+        let shown = |request: Request| match authorization {
+            Some(shown) => request.header("authorization", shown),
+            None => request,
+        };
+        let prepared: Vec<Vec<u8>> = requests.into_iter().map(|request| shown(request).to_bytes()).collect();
         let places = prepared[0].windows(DIGITS.len()).enumerate();
         let digits_at = places.filter(|(_, bytes)| *bytes == DIGITS.as_bytes()).map(|(at, _)| at).collect();
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed) * REQUESTS_MAX;

@@ -1,12 +1,12 @@
 //! Loads take turns, so that what else the machine does meets all of them.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use testkit::arguments::Arguments;
 
 use super::load::Load;
+use super::reaching::Reaching;
 use super::requests::{BATCH, Operation};
 
 /// Connections that fill a queue.
@@ -49,18 +49,18 @@ pub enum Turn {
 
 /// A turn in which there was always a job to claim. One that takes the last is not counted: the queue of that server is
 /// filled for several such turns, and the turn is repeated. How fast a machine is need not be known to measure it.
-pub fn whole(address: SocketAddr, mut turn: impl FnMut() -> Turn) -> Measured {
+pub fn whole(reaching: &Reaching, mut turn: impl FnMut() -> Turn) -> Measured {
     loop {
         match turn() {
             Turn::Whole(measured) => return measured,
-            Turn::RanDry(jobs) => put_tasks(address, (jobs + BATCH as u64) * 4),
+            Turn::RanDry(jobs) => put_tasks(reaching.clone(), (jobs + BATCH as u64) * 4),
         }
     }
 }
 
 /// Writes at least `count` tasks.
-pub fn put_tasks(address: SocketAddr, count: u64) {
-    let mut load = Load::connect(address, Operation::PutTask, FILLERS);
+pub fn put_tasks(reaching: impl Into<Reaching>, count: u64) {
+    let mut load = Load::connect(reaching, Operation::PutTask, FILLERS);
     let mut written = 0;
     while written < count {
         written += load.run(Duration::from_millis(100)).latency_ns.len();

@@ -36,7 +36,7 @@ impl Typed {
 
     /// Makes calls for a while.
     pub fn run(&self, duration: Duration) -> Measured {
-        whole(self.address, || self.turn(duration))
+        whole(&self.address.into(), || self.turn(duration))
     }
 
     fn turn(&self, duration: Duration) -> Turn {

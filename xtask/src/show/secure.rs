@@ -3,7 +3,7 @@
 //! Touches: nothing; a table. Keeps: every full-size check has its small size beside it. Never: documents a program's
 //! arguments; the program does.
 
-use super::{Item, Judge, Program, SIM, Topic, Work};
+use super::{BENCH, Item, Judge, Program, SIM, Topic, Work};
 
 /// The table.
 pub(super) const TOPIC: Topic = Topic {
@@ -40,6 +40,18 @@ pub(super) const TOPIC: Topic = Topic {
                 small: "audited --acts 60 --kills 4",
             }]),
             judge: Judge::Correctness,
+        },
+        Item {
+            name: "package",
+            shows: "the Debian package in a clean Debian: the first write over TLS, the rights of the service, a purge",
+            work: Work::Outside("run --quiet --package xtask -- package try-deb"),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "cost",
+            shows: "what tokens and permissions, and TLS, cost a get and a claim",
+            work: Work::Programs(&[Program { cargo: BENCH, full: "http-protected", small: "http-protected --small" }]),
+            judge: Judge::Speed,
         },
     ],
 };
