@@ -55,15 +55,23 @@ def filter_of(unit):
     return rules
 
 
+def groups_of(unit, root):
+    """The numbers of the unit's further groups, in the root."""
+    names = [name for line in open(unit, encoding="utf-8") if line.startswith("SupplementaryGroups=")
+             for name in line.partition("=")[2].split()]
+    groups = dict(line.split(":")[0:3:2] for line in open(f"{root}/etc/group", encoding="utf-8"))
+    return [int(groups[name]) for name in names]
+
+
 def main():
     unit, root, user, *program = sys.argv[1:]
-    rules = filter_of(unit)
+    rules, groups = filter_of(unit), groups_of(unit, root)
     libc = ctypes.CDLL(None, use_errno=True)
     os.chroot(root)
     os.chdir("/")
     for capability in range(CAPABILITIES):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
-    os.setgroups([])
+    os.setgroups(groups)
     os.setresgid(int(user), int(user), int(user))
     os.setresuid(int(user), int(user), int(user))
     os.umask(0o077)

@@ -27,7 +27,8 @@ usage: cargo xtask TASK
   check-small           the same checks at a small size; what .ci/run runs
   advisories [CLONE]    look for known holes in the crates of Cargo.lock, by a clone of RustSec/advisory-db, or by what is kept of one
   advisories keep CLONE keep what concerns these crates in advisories/, with its date
-  package deb [PROGRAM] a Debian package of the command, or of a program that is built already";
+  package deb [PROGRAM] a Debian package of the command, or of a program that is built already
+  package try-deb       build it, and install and use it in a clean Debian, as root";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -63,6 +64,7 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
         ["advisories", clone] => advisories::check(&root, Some(clone)),
         ["package", "deb"] => package::deb(&root, None),
         ["package", "deb", program] => package::deb(&root, Some(program)),
+        ["package", "try-deb"] => package::try_deb(&root),
         ["check-small"] => check_small::run(&root),
         _ => Err(format!("unknown task `{}`\n{USAGE}", arguments.join(" "))),
     }

@@ -36,17 +36,16 @@ const COMPLETIONS: &[(&str, &str)] = &[
 
 /// Builds the command in release mode, and the package from it; of another `program` if one is named. Prints its path.
 pub(crate) fn deb(root: &Path, program: Option<&str>) -> Result<bool, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let program = match program {
         Some(program) => PathBuf::from(program),
         None => {
             if !succeeds(&mut cargo(root, "build --release --locked --package statehouse-cli"))? {
                 return Ok(false);
             }
-            target.join("release/statehouse")
+            target(root).join("release/statehouse")
         }
     };
-    let folder = target.join("package");
+    let folder = folder(root);
     let staged = folder.join("staged");
     if staged.exists() {
         fs::remove_dir_all(&staged).map_err(|error| format!("remove {}: {error}", staged.display()))?;
@@ -77,7 +76,7 @@ pub(crate) fn deb(root: &Path, program: Option<&str>) -> Result<bool, String> {
         None => control.replace("Depends: @DEPENDS@\n", ""),
     };
     put(&staged, "DEBIAN/control", control.as_bytes(), 0o644)?;
-    let package = folder.join(format!("statehouse_{version}_{architecture}.deb"));
+    let package = package(root)?;
     let committed = output(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"]))?;
     let mut build = Command::new("dpkg-deb");
     build.env("SOURCE_DATE_EPOCH", committed.trim()).args(["--root-owner-group", "-Zxz", "--build"]);
@@ -86,6 +85,27 @@ pub(crate) fn deb(root: &Path, program: Option<&str>) -> Result<bool, String> {
     }
     println!("{}", package.display());
     Ok(true)
+}
+
+/// Builds the package, and tries it in a clean Debian.
+pub(crate) fn try_deb(root: &Path) -> Result<bool, String> {
+    Ok(deb(root, None)?
+        && succeeds(Command::new("bash").arg("packaging/try-deb.sh").current_dir(root).arg(package(root)?))?)
+}
+
+/// Where the package is put.
+fn package(root: &Path) -> Result<PathBuf, String> {
+    let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
+    Ok(folder(root).join(format!("statehouse_{}_{}.deb", version(root)?, architecture.trim())))
+}
+
+/// Where packages are put together.
+fn folder(root: &Path) -> PathBuf {
+    target(root).join("package")
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
 fn put(staged: &Path, to: &str, bytes: &[u8], mode: u32) -> Result<(), String> {
