@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
+use client::token::TOKEN_FILE_VARIABLE;
 use server::memory::Budget;
 use server::{Listeners, Server, descriptors};
+use statehouse::shell::Suggested;
 use statehouse::{DiskReserve, Opening, Options, Statehouse, terminal};
 use tokio::time::{MissedTickBehavior, interval};
 use wire::routes::{CELLS_WRITE, RECORDS_PUT};
 
-use crate::config::{ConfigError, Effective, Flag};
+use crate::config::{ConfigError, Effective, Flag, OFF, TOKENS};
 use crate::equipment::{ContractFlags, Equipment, open_for_server};
 use crate::exit::Failure;
 use crate::own_server::OwnServer;
@@ -81,17 +83,21 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The settings in effect, with one command's additional flags.
-    fn gather(&self, more: impl IntoIterator<Item = Flag>) -> Result<Effective, ConfigError> {
+    /// The settings in effect, with one command's other defaults and additional flags.
+    fn gather(
+        &self,
+        other_defaults: &[(&str, &str)],
+        more: impl IntoIterator<Item = Flag>,
+    ) -> Result<Effective, ConfigError> {
         let listen = self.listen.map(|address| ("--listen", "server.listen", address.to_string()));
         let memory = self.memory.clone().map(|memory| ("--memory", "memory", memory));
         let log = self.log.clone().map(|log| ("--log", "log", log));
-        let tokens = self.tokens.clone().map(|tokens| ("--tokens", "server.tokens", tokens));
+        let tokens = self.tokens.clone().map(|tokens| ("--tokens", TOKENS, tokens));
         let own = [listen, memory, log, tokens].into_iter().flatten().chain(self.transport.given());
         let flags = own.chain(self.of_contracts.given()).chain(more);
         let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let environment = environment.map(|(name, value)| (name, value.to_string_lossy().into_owned()));
-        Effective::gather(self.config.as_deref(), environment, flags)
+        Effective::gather_for(other_defaults, self.config.as_deref(), environment, flags)
     }
 }
 
@@ -107,7 +113,8 @@ const MORE_THREADS: usize = 16;
 impl Dev {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let any_port = self.random_ports.then(|| ("--random-ports", "server.listen", "127.0.0.1:0".to_owned()));
-        let effective = self.settings.gather(any_port).map_err(|error| Failure::from(&error))?;
+        // To try things out: nobody but this machine reaches it, and its data is no one else's.
+        let effective = self.settings.gather(&[(TOKENS, OFF)], any_port).map_err(|error| Failure::from(&error))?;
         let try_it = |url: &str| {
             println!("try:");
             let (greeting, job) = (CELLS_WRITE.at(&["greeting"]), RECORDS_PUT.at(&["jobs.1"]));
@@ -129,12 +136,12 @@ impl Serve {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let Self { data, settings } = self;
         let data = data.map(|path| ("--data", "data", path.to_string_lossy().into_owned()));
-        let effective = settings.gather(data.clone()).map_err(|error| Failure::from(&error))?;
+        let effective = settings.gather(&[], data.clone()).map_err(|error| Failure::from(&error))?;
         let unnamed =
             || Failure::usage("no data directory; set --data DIR, STATEHOUSE_DATA, or data in a settings file");
         let directory = effective.data().ok_or_else(unnamed)?;
         let file = settings.config.clone();
-        let regather = Regather { file, gather: Box::new(move || settings.gather(data.clone())) };
+        let regather = Regather { file, gather: Box::new(move || settings.gather(&[], data.clone())) };
         Ok(serve(&directory, &effective, Some(regather), |_| {})?)
     }
 }
@@ -164,11 +171,12 @@ fn serve(data: &Path, effective: &Effective, regather: Option<Regather>, say: im
         let options = options.scrub_bytes_per_second(effective.scrub_bytes_per_second());
         let hosts = effective.hosts();
         let (equipment, house) = open(data, options, effective, &listeners, &manager).await?;
+        let mut made_root = None;
         if effective.requires_tokens() {
             let file = effective.root_token_file().unwrap_or_else(|| data.join(root_token::FILE));
-            let made = root_token::make_first(&house, &file).map_err(|failure| failure.detail)?;
-            if made {
+            if root_token::make_first(&house, &file).map_err(|failure| failure.detail)? {
                 tracing::info!(principal = root_token::ROOT, file = %file.display(), "the first administrator was made");
+                made_root = Some(file);
             }
         }
         tracing::info!(took = ?began.elapsed(), "started");
@@ -195,6 +203,10 @@ fn serve(data: &Path, effective: &Effective, regather: Option<Regather>, say: im
             }
             if let Some(missing) = listeners.insecure() {
                 println!("INSECURE: {missing}");
+            }
+            if let Some(file) = made_root {
+                let export = Suggested::new(["export"]).name(format!("{TOKEN_FILE_VARIABLE}={}", file.display()));
+                println!("requests must show a token; that of the first administrator: {}", export.shell());
             }
             say(&url);
         }

@@ -13,7 +13,8 @@ const BINARY: &str = env!("CARGO_BIN_EXE_statehouse");
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn serve(data: &Path, listen: &str) -> ServerProcess {
-    let launch = Launch::program(BINARY).arguments(["serve", "--listen", listen, "--data"]).argument(data);
+    let launch =
+        Launch::program(BINARY).asking_nobody().arguments(["serve", "--listen", listen, "--data"]).argument(data);
     launch.environment("STATEHOUSE_DISK__LOW_BYTES", "1MiB").start().expect("a server")
 }
 

@@ -117,8 +117,15 @@ fn files_belong_to_their_owner_whatever_the_umask_is_and_no_link_is_followed() {
         symlink(&victim, inside(planted)).expect("planted");
     }
     let script = "umask 000; exec \"$0\" \"$@\"";
-    let started =
-        Launch::program("/bin/sh").arguments(["-c", script, BINARY, "serve", "--listen", "127.0.0.1:0", "--data"]);
+    let started = Launch::program("/bin/sh").asking_nobody().arguments([
+        "-c",
+        script,
+        BINARY,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+    ]);
     let server = started.argument(inside("house")).start().expect("ready");
     let url = format!("http://{}", server.address());
     let command = |arguments: &[&str]| {
@@ -181,8 +188,10 @@ fn a_server_answers_while_it_replays_and_every_answer_has_an_id() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let launch =
-        Launch::program(BINARY).arguments(["serve", "--listen", &address.to_string(), "--data"]).argument(&data);
+    let launch = Launch::program(BINARY)
+        .asking_nobody()
+        .arguments(["serve", "--listen", &address.to_string(), "--data"])
+        .argument(&data);
     let server = launch.start().expect("ready");
     let page = get(address, "/", "accept: text/html,*/*\r\n");
     assert!(page.contains("content-type: text/html") && page.contains("<a href=\"/docs\">"), "{page}");
@@ -207,7 +216,7 @@ fn a_server_answers_while_it_replays_and_every_answer_has_an_id() {
     server.kill();
 
     let mut child = Command::new(BINARY)
-        .args(["serve", "--log", "error", "--listen", &address.to_string(), "--data", text(&data)])
+        .args(["serve", "--tokens", "off", "--log", "error", "--listen", &address.to_string(), "--data", text(&data)])
         .stdout(Stdio::null())
         .spawn()
         .expect("started");

@@ -83,8 +83,10 @@ impl Configured {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, data) = (folder.path().join("s.toml"), folder.path().join("house"));
         write(&file, &data, settings);
-        let launch =
-            Launch::program(BINARY).arguments(["serve", "--listen", "127.0.0.1:0", "--config"]).argument(&file);
+        let launch = Launch::program(BINARY)
+            .asking_nobody()
+            .arguments(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .argument(&file);
         let launch = environment.iter().fold(launch, |launch, (name, value)| launch.environment(name, value));
         Self { server: launch.start().expect("ready"), file, data, _folder: folder }
     }
@@ -237,8 +239,10 @@ fn a_start_says_how_far_it_is() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let launch =
-        Launch::program(BINARY).arguments(["serve", "--listen", &address.to_string(), "--data"]).argument(&data);
+    let launch = Launch::program(BINARY)
+        .asking_nobody()
+        .arguments(["serve", "--listen", &address.to_string(), "--data"])
+        .argument(&data);
     let server = launch.start().expect("ready");
     // Something to replay: nothing is flushed before a kill.
     let value = format!("\"{}\"", "x".repeat(4_000));

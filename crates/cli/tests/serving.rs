@@ -163,6 +163,7 @@ fn a_hangup_answers_what_is_under_way_and_a_second_one_does_not_cut_it() {
 fn a_stop_does_not_need_a_place_to_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = Launch::program("/bin/sh")
+        .asking_nobody()
         .arguments(["-c", "exec \"$@\" 2>/dev/full", "sh", BINARY, "serve", "--listen", "127.0.0.1:0", "--data"])
         .argument(directory.path().join("house"))
         .start()
@@ -175,6 +176,7 @@ fn a_stop_does_not_need_a_place_to_log() {
 fn a_hangup_is_nothing_to_a_server_that_was_started_to_ignore_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut server = Launch::program("/bin/sh")
+        .asking_nobody()
         .arguments(["-c", "trap '' HUP; exec \"$@\"", "sh", BINARY, "serve", "--listen", "127.0.0.1:0", "--data"])
         .argument(directory.path().join("house"))
         .start()
@@ -226,6 +228,7 @@ fn settings_come_from_a_file_the_environment_and_flags() {
     let text = format!("data = {:?}\nlog = \"warn\"\nmemory = \"300MiB\"\n[limits]\nurl_bytes_max = 100\n", data);
     std::fs::write(&file, text).expect("written");
     let server = Launch::program(BINARY)
+        .asking_nobody()
         .arguments(["serve", "--listen", "127.0.0.1:0", "--config"])
         .argument(&file)
         .environment("STATEHOUSE_LIMITS__HEADERS_MAX", "2")
@@ -237,6 +240,46 @@ fn settings_come_from_a_file_the_environment_and_flags() {
     assert!(many.contains("headers_max = 2"), "{many}");
     let ended = server.terminate(PATIENCE);
     assert_eq!(ended.stderr, "", "nothing below a warning");
+}
+
+#[test]
+fn serve_asks_for_a_token_unless_it_is_told_otherwise() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let data = directory.path().join("a house");
+    let launch = Launch::program(BINARY).arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(&data);
+    let server = launch.start().expect("ready");
+    let refused = get(server.address(), "/v1/cells/c");
+    assert!(refused.starts_with("HTTP/1.1 401") && refused.contains("SH-6001"), "{refused}");
+    // It says where the first token is, as a line for a shell.
+    wait_for("the file", || server.stdout().contains("root.token"));
+    let said = server.stdout();
+    let export = said.lines().find_map(|line| line.split_once("first administrator: ")).expect("the line").1;
+    let url = format!("http://{}", server.address());
+    let script = format!("{export}; exec \"$@\"");
+    let words = [BINARY, "cell", "set", "c", "1"];
+    let written = Command::new("/bin/sh")
+        .args(["-c", &script, "sh"])
+        .args(words)
+        .env("STATEHOUSE_URL", url)
+        .output()
+        .expect("started");
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    server.terminate(PATIENCE);
+    // The next start makes nobody.
+    let server = launch.start().expect("ready");
+    assert!(get(server.address(), "/v1/cells/c").starts_with("HTTP/1.1 401"));
+    let ended = server.terminate(PATIENCE);
+    assert!(!ended.stdout.contains("first administrator"), "{}", ended.stdout);
+    let server = launch.arguments(["--tokens", "off"]).start().expect("ready");
+    assert!(get(server.address(), "/v1/cells/c").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn dev_asks_nobody_unless_it_is_told_to() {
+    let server = Launch::dev(BINARY).start().expect("ready");
+    assert!(get(server.address(), "/v1/cells/c").starts_with("HTTP/1.1 404"));
+    let server = Launch::dev(BINARY).arguments(["--tokens", "required"]).start().expect("ready");
+    assert!(get(server.address(), "/v1/cells/c").starts_with("HTTP/1.1 401"));
 }
 
 #[test]

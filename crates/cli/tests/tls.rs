@@ -214,19 +214,20 @@ fn other_machines_are_let_in_with_tls_and_tokens_or_by_whoever_insists() {
         ran.stderr
     };
     let tls = ["--tls-certificate", "certs/server.pem", "--tls-key", "certs/server.key"];
-    assert!(start(&[]).contains("would reach it without TLS and tokens; listen on 127.0.0.1"));
-    assert!(start(&tls).contains("would reach it without tokens; "));
-    assert!(start(&["--tokens", "required"]).contains("would reach it without TLS; "));
+    let tokens_off = ["--tokens", "off"];
+    assert!(start(&tokens_off).contains("would reach it without TLS and tokens; listen on 127.0.0.1"));
+    assert!(start(&[&tls[..], &tokens_off].concat()).contains("would reach it without tokens; "));
+    assert!(start(&[]).contains("would reach it without TLS; "));
 
     let wide = |insecure: bool| {
         let launch =
             Launch::program(BINARY).arguments(["serve", "--listen", "0.0.0.0:0", "--data"]).argument(at.join("house"));
         match insecure {
-            true => launch.argument("--insecure"),
+            true => launch.arguments(["--insecure", "--tokens", "off"]),
             false => {
                 let file = |name: &str| at.join("certs").join(name).into_os_string();
                 let launch = launch.argument("--tls-certificate").argument(file("server.pem"));
-                launch.argument("--tls-key").argument(file("server.key")).arguments(["--tokens", "required"])
+                launch.argument("--tls-key").argument(file("server.key"))
             }
         }
     };

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut random = Random::new(arguments.seed());
     let directory = fast_directory().expect("a directory");
     let data = directory.path().join("house");
-    let launch = Launch::serve(binary(), &data).environment("STATEHOUSE_SERVER__TOKENS", "required");
+    let launch = Launch::serve(binary(), &data).asking_for_tokens();
     let mut administration = Administration::begin(launch, &data);
     let each = (acts / (kills + 1)).max(1);
     for act in 0..acts {

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Report {
     let times = arguments.number("times", 20);
     let directory = fast_directory().expect("a directory");
     let data = directory.path().join("house");
-    let launch = Launch::serve(binary(), &data).environment("STATEHOUSE_SERVER__TOKENS", "required");
+    let launch = Launch::serve(binary(), &data).asking_for_tokens();
     let server = launch.start().expect("a server");
     let root = std::fs::read_to_string(data.join("root.token")).expect("the token of the first administrator");
     let revoking = Revoking { client: Client::to(server.address()), root: root.trim().to_owned() };

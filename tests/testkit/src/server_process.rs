@@ -19,6 +19,8 @@ use crate::cargo::cargo;
 
 /// How long a server may take until it prints its address. Opening replays a journal, on a machine with other work.
 const READY_MAX: Duration = Duration::from_secs(120);
+/// The setting that says whether a server asks for tokens, as a variable.
+const TOKENS: &str = "STATEHOUSE_SERVER__TOKENS";
 /// How often a stopping child is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -65,9 +67,21 @@ impl Launch {
         Self { program: program.into(), arguments: Vec::new(), environment: Vec::new() }
     }
 
-    /// `statehouse serve` on a directory, on a free port; `program` from [`binary`], or `CARGO_BIN_EXE`.
+    /// `statehouse serve` on a directory, on a free port, which asks nobody for a token; `program` from [`binary`], or
+    /// `CARGO_BIN_EXE`.
     pub fn serve(program: impl Into<PathBuf>, data: impl AsRef<Path>) -> Self {
-        Self::program(program).arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data.as_ref())
+        let launch = Self::program(program).asking_nobody();
+        launch.arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data.as_ref())
+    }
+
+    /// The same of a server that asks nobody for a token.
+    pub fn asking_nobody(self) -> Self {
+        self.environment(TOKENS, "off")
+    }
+
+    /// The same of a server that asks everybody for a token. That of its first administrator is in `root.token`.
+    pub fn asking_for_tokens(self) -> Self {
+        self.environment(TOKENS, "required")
     }
 
     /// `statehouse dev` on a free port.

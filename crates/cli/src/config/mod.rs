@@ -22,6 +22,7 @@ use settings::{
     CHANGE_PREFIX, Kind, OTHER_VARIABLES, REQUIRED, SETTINGS, Setting, VARIABLE_PREFIX, parse_bytes, parse_duration,
     parse_hosts, parse_origins,
 };
+pub(crate) use settings::{OFF, TOKENS};
 
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,21 @@ impl Effective {
         environment: impl IntoIterator<Item = (String, String)>,
         flags: impl IntoIterator<Item = Flag>,
     ) -> Result<Self, ConfigError> {
-        let defaults = SETTINGS.iter().map(|setting| (setting, setting.default.to_owned(), Origin::Default));
+        Self::gather_for(&[], path, environment, flags)
+    }
+
+    /// The same for a command that has other defaults, by key.
+    pub(crate) fn gather_for(
+        other_defaults: &[(&str, &str)],
+        path: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        flags: impl IntoIterator<Item = Flag>,
+    ) -> Result<Self, ConfigError> {
+        let default = |setting: &Setting| {
+            let other = other_defaults.iter().find(|(key, _)| *key == setting.key);
+            other.map_or(setting.default, |(_, value)| value).to_owned()
+        };
+        let defaults = SETTINGS.iter().map(|setting| (setting, default(setting), Origin::Default));
         let mut effective = Self { values: defaults.collect() };
         if let Some(path) = path {
             let text = std::fs::read_to_string(path)
@@ -175,7 +190,7 @@ impl Effective {
 
     /// Whether requests must show a token.
     pub(crate) fn requires_tokens(&self) -> bool {
-        self.text("server.tokens") == REQUIRED
+        self.text(TOKENS) == REQUIRED
     }
 
     /// The files of the server's certificate, if it has one.

@@ -57,8 +57,14 @@ pub(crate) enum Kind {
     Switch,
 }
 
-/// The value of `server.tokens` with which requests must show one.
+/// The setting that says whether requests must show a token.
+pub(crate) const TOKENS: &str = "server.tokens";
+
+/// The value of [`TOKENS`] with which requests must show one.
 pub(crate) const REQUIRED: &str = "required";
+
+/// The value of [`TOKENS`] with which whoever reaches the server may do everything.
+pub(crate) const OFF: &str = "off";
 
 /// One setting.
 #[derive(Debug)]
@@ -118,10 +124,10 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Origins whose web pages may send requests, each with a token: https://app.example; only where tokens are required.",
     ),
     setting(
-        "server.tokens",
+        TOKENS,
         Kind::Tokens,
-        "off",
-        "Whether requests must show a token: required, or off: whoever reaches the server may do everything.",
+        REQUIRED,
+        "Whether requests must show a token: required, or off: whoever reaches the server may do everything. Default of statehouse dev: off.",
     ),
     setting(
         "server.root_token_file",
@@ -240,7 +246,7 @@ impl Setting {
             Kind::Origins if parse_origins(text, &mut Hosts::default()).is_none() => {
                 wrong("a list of origins without paths, such as https://app.example")
             }
-            Kind::Tokens if ![REQUIRED, "off"].contains(&text) => wrong("required or off"),
+            Kind::Tokens if ![REQUIRED, OFF].contains(&text) => wrong("required or off"),
             Kind::Switch if !["true", "false"].contains(&text) => wrong("true or false"),
             Kind::LogFormat if !["auto", "text", "json"].contains(&text) => wrong("auto, text or json"),
             _ => Ok(()),

@@ -75,7 +75,7 @@ impl Scene {
     fn make_everything(&self, strict: bool) -> Vec<String> {
         let _ = std::fs::create_dir(self.path(""));
         let mut complaints = Vec::new();
-        let launch = Launch::program("/bin/sh").arguments(["-c", OPEN]).argument(&self.statehouse);
+        let launch = Launch::program("/bin/sh").asking_nobody().arguments(["-c", OPEN]).argument(&self.statehouse);
         let launch = launch.arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(self.path("house"));
         let server = match launch.start() {
             Ok(server) => server,

@@ -34,7 +34,7 @@ impl Limited {
                 .argument(binary),
             None => Launch::program(binary),
         };
-        let launch = launch.arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data);
+        let launch = launch.asking_nobody().arguments(["serve", "--listen", "127.0.0.1:0", "--data"]).argument(data);
         // Without a group the server cannot find its limit: pass the share that it would take.
         let launch = match &group {
             Some(_) => launch,

@@ -58,9 +58,6 @@ const CHECKPOINTS: &str = "STATEHOUSE_CHECKPOINTS";
 /// The variable that names the file with the token to show.
 const TOKEN_FILE: &str = "STATEHOUSE_TOKEN_FILE";
 
-/// The setting that lets a server ask for tokens, as a variable, and its value.
-const ASKS_FOR_TOKENS: (&str, &str) = ("STATEHOUSE_SERVER__TOKENS", "required");
-
 /// The time limit for stopping a server.
 const STOP: Duration = Duration::from_secs(30);
 
@@ -83,8 +80,7 @@ impl Stage {
         }
         std::fs::write(inside("damaged").join("IDENTITY"), "statehouse directory\nhash 0\n").expect("written");
         write_files(folder.path());
-        let (variable, required) = ASKS_FOR_TOKENS;
-        let guarded = roomy(Launch::serve(statehouse, inside(GUARDED)).environment(variable, required));
+        let guarded = roomy(Launch::serve(statehouse, inside(GUARDED)).asking_for_tokens());
         let guarded_url = format!("http://{}", guarded.address());
         let launch = match store {
             Store::Server => Launch::dev(statehouse),

@@ -10,9 +10,18 @@ use super::hostile::CANARY;
 use super::{NAMES_PER_FLAG, Stage};
 
 /// The flags of `serve` and `dev` that take a value, except those of every command.
-const FLAGS: &[(&str, &[&str])] = &[
-    ("serve", &["--data", "--config", "--listen", "--memory", "--log"]),
-    ("dev", &["--config", "--listen", "--memory", "--log"]),
+const FLAGS: &[(&str, &[&str])] = &[("serve", &["--data"]), ("serve", OF_BOTH), ("dev", OF_BOTH)];
+const OF_BOTH: &[&str] = &[
+    "--config",
+    "--listen",
+    "--socket",
+    "--tls-certificate",
+    "--tls-key",
+    "--tls-client-ca",
+    "--tokens",
+    "--checkpoints",
+    "--memory",
+    "--log",
 ];
 
 /// The exit code of `timeout` when it had to end the server.

@@ -28,7 +28,7 @@ impl Codes<'_> {
     pub(super) fn senders(&mut self) {
         let directory = fast_directory().expect("a directory");
         let data = directory.path().join("house");
-        let launch = Launch::serve(binary(), &data).environment("STATEHOUSE_SERVER__TOKENS", "required");
+        let launch = Launch::serve(binary(), &data).asking_for_tokens();
         let server = launch.start().expect("a server");
         let client = Client::to(server.address());
         let root = std::fs::read_to_string(data.join("root.token")).expect("the token of the first administrator");

@@ -61,7 +61,8 @@ fn a_disk_that_fails(path: &Path, found: &mut Found) {
     let inject =
         ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=10+"];
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data"];
-    let launch = Launch::program("strace").arguments(inject).argument(binary()).arguments(serve).argument(path);
+    let launch =
+        Launch::program("strace").asking_nobody().arguments(inject).argument(binary()).arguments(serve).argument(path);
     let server = launch.start().expect("a server");
     let client = Client::to(server.address());
     let value = format!("\"{}\"", "x".repeat(100_000));
