@@ -120,7 +120,7 @@ wrong=$(systemd-analyze verify --root="$root" statehouse.service 2>&1 | grep -c 
 figure unit "$wrong complaints" "0 of systemd-analyze verify" "$(holds test "$wrong" = 0)"
 
 inside apt-get purge -y -qq statehouse >"$scratch/purge.log" 2>&1
-left=$(cd "$root" && find usr lib etc -path '*statehouse*' 2>/dev/null | wc -l)
-data=$(holds test -s "$root/var/lib/statehouse/root.token")
-figure purge "$left files left, data kept: $data" "0, and the data stays" "$(holds test "$left $data" = "0 yes")"
+left=$(cd "$root" && find usr lib etc -path '*statehouse*' -not -type d -not -path 'etc/statehouse/tls/*' 2>/dev/null | wc -l)
+kept=$(holds test -s "$root/var/lib/statehouse/root.token" -a -s "$root/etc/statehouse/tls/server.key")
+figure purge "$left files left, data and key kept: $kept" "0; what only the administrator has stays" "$(holds test "$left $kept" = "0 yes")"
 exit $short
