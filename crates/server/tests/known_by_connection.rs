@@ -1,6 +1,5 @@
 //! Who sends a request is known by its connection: by a certificate, or by a user of this machine.
 
-mod certificates;
 mod over_tls;
 mod running;
 
@@ -9,12 +8,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use certificates::Pair;
 use over_tls::{Answer, OverTls, request};
 use running::Running;
 use statehouse::Options;
 use statehouse::access::{Grant, Identity, Principal};
 use statehouse_server::{Exposure, Listeners, Server};
+use testkit::certificates::Pair;
 
 const MAILER: &str = "spiffe://example.org/mailer";
 const OPS: &str = "spiffe://example.org/ops";
