@@ -13,6 +13,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use statehouse::Statehouse;
 use tokio::task::JoinHandle;
+use wire::access::TokenText;
 use wire::records::PutRecord;
 use wire::records::claims::Claim;
 use wire::runs::ReadEvents;
@@ -212,4 +213,31 @@ async fn a_client_that_is_gone_gives_its_jobs_back_and_another_store_is_refused(
     let foreign = ClientOptions::default().history("0000000000000000").connect(&url)?;
     assert_eq!(foreign.cells().get("a").await.expect_err("another store").code(), Some("SH-1034"));
     Ok(())
+}
+
+fn token() -> TokenText {
+    TokenText::new(&statehouse::draw_token().expect("random bytes"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_not_sent_to_another_machine_without_tls() {
+    let options = || ClientOptions::default().token(token()).without_retries().without_sessions();
+    let refused = options().connect("http://state.internal:7420").err().expect("refused");
+    assert!(
+        matches!(&refused, Error::TokenWithoutTls { server } if server == "http://state.internal:7420"),
+        "{refused}"
+    );
+    assert!(refused.next_step().contains("https://") && !refused.retryable());
+    assert_eq!(refused.outcome(), Outcome::NotApplied);
+    // Of another transport nobody knows, and it learns nothing.
+    let signs = Arc::new(AtomicUsize::new(0));
+    let server = Server::start().await;
+    let line = || HttpTransport::new(&format!("http://{}", server.address)).expect("a line");
+    let lossy = Lossy { line: line(), sent: signs.clone() };
+    let refused = options().over(lossy).cells().set("a", 1).await.expect_err("refused");
+    assert!(matches!(refused, Error::TokenWithoutTls { .. }) && signs.load(Ordering::Relaxed) == 0, "{refused}");
+    let lossy = Lossy { line: line(), sent: signs.clone() };
+    options().token_without_tls().over(lossy).cells().set("a", 1).await.expect("sent");
+    options().over(line()).cells().set("a", 2).await.expect("it is on this machine");
+    options().connect("https://state.internal").expect("over TLS");
 }

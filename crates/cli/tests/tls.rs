@@ -98,6 +98,29 @@ fn the_command_reaches_a_server_whose_authority_it_knows() {
 }
 
 #[test]
+fn a_token_is_sent_to_another_machine_over_tls_or_where_that_is_allowed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let server = Launch::serve(BINARY, at.join("house")).arguments(["--tokens", "required"]).start().expect("ready");
+    // This machine, too, but not by an address that is nobody else's.
+    let url = format!("http://0.0.0.0:{}", server.address().port());
+    let token = ("STATEHOUSE_TOKEN_FILE", "house/root.token");
+    let set = |environment: &[(&str, &str)]| {
+        run(at, &[&[token, ("STATEHOUSE_URL", url.as_str())], environment].concat(), &["cell", "set", "a", "1"])
+    };
+    let refused = set(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let said = format!("the token was not sent to {url}: without TLS, everybody on the way can read it");
+    assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    assert!(refused.stderr.contains("use https://, or set STATEHOUSE_TOKEN_WITHOUT_TLS=allow"), "{}", refused.stderr);
+    assert_eq!(set(&[("STATEHOUSE_TOKEN_WITHOUT_TLS", "yes")]).code, Some(2));
+    let allowed = set(&[("STATEHOUSE_TOKEN_WITHOUT_TLS", "allow")]);
+    assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
+    let here = format!("http://{}", server.address());
+    done(at, &[token, ("STATEHOUSE_URL", &here)], &["cell", "set", "a", "1"]);
+}
+
+#[test]
 fn a_certificate_for_other_names_is_refused_by_the_client() {
     let folder = certificates();
     let at = folder.path();

@@ -76,4 +76,8 @@ impl Transport for NotingTransport {
     fn named(&self) -> String {
         self.server().transport.named()
     }
+
+    fn is_private(&self) -> bool {
+        self.server().transport.is_private()
+    }
 }
