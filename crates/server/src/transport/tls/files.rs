@@ -13,6 +13,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{Error, RootCertStore, ServerConfig};
 
+use super::client_verifier::ClientVerifier;
 use super::{names, provider, shown};
 use crate::dates::wall_now;
 
@@ -82,10 +83,10 @@ impl TlsFiles {
             Some(file) => {
                 let roots = Arc::new(authorities(file)?);
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).allow_unauthenticated();
-                let verifier = verifier.build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| {
+                let verifier = verifier.build().map_err(|error| {
                     TlsError::new(file, error.to_string(), "put at least one certificate of an authority into it")
-                })?)
+                })?;
+                builder.with_client_cert_verifier(Arc::new(ClientVerifier(verifier)))
             }
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
