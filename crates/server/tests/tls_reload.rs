@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use testkit::certificates::{Pair, connect};
 
 /// As often as the server looks at its files.
-const LOOK: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// What the server shows to a new connection.
 fn shown(served: &OverTls) -> CertificateDer<'static> {

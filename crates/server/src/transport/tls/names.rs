@@ -9,6 +9,21 @@ use webpki::{EndEntityCert, Error, KeyUsage};
 
 use crate::transport::ClientCertificate;
 
+/// Refuses what is no certificate.
+pub(super) fn check_readable(certificate: &CertificateDer<'_>) -> Result<(), Error> {
+    EndEntityCert::try_from(certificate).map(drop)
+}
+
+/// Whether a certificate says that it is for servers, or does not say what it is for. It is asked at a time when it is valid, which is
+/// compared before.
+pub(super) fn is_for_servers(certificate: &CertificateDer<'_>, at: SystemTime) -> bool {
+    let at = UnixTime::since_unix_epoch(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+    let Ok(certificate) = EndEntityCert::try_from(certificate) else { return false };
+    // Nobody has signed it here, so it is refused in any case.
+    let refused = certificate.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None).map(drop);
+    !matches!(refused, Err(Error::RequiredEkuNotFoundContext(_) | Error::EmptyEkuExtension))
+}
+
 /// From when to when a certificate is valid; none if it is no certificate.
 ///
 /// The library tells these times only when it refuses a certificate because of them, and compares them before anything else: so it is
