@@ -1,7 +1,10 @@
 //! The real binary over TLS: its certificates, its settings, what is refused at the start, and what a hangup does.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -201,6 +204,51 @@ fn a_hangup_reads_certificates_again_and_does_not_stop_a_server_with_tls() {
     assert_eq!(run(at, &environment, &["cell", "set", "a", "1"]).code, Some(0));
     assert!(server.ended().is_none(), "it goes on");
     assert!(server.terminate(PATIENCE).status.success());
+}
+
+/// A restart would not help it.
+#[test]
+fn a_server_with_all_the_handshakes_that_it_may_have_still_lives() {
+    let folder = certificates();
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let launch = launch(folder.path()).environment("NOTIFY_SOCKET", &path).environment("WATCHDOG_USEC", "400000");
+    let launch = launch.environment("STATEHOUSE_LIMITS__HANDSHAKES_MAX", "1");
+    let server = launch.environment("STATEHOUSE_LIMITS__HANDSHAKE_TIME_MAX", "10m").start().expect("ready");
+    // The server's own question may have the only place at first, and takes it for a moment only.
+    let mut half = TcpStream::connect(server.address()).expect("a connection");
+    half.write_all(&[22, 3, 1, 0, 200, 1]).expect("sent");
+    let mut other = TcpStream::connect(server.address()).expect("a connection");
+    other.write_all(&[22, 3, 1, 0, 4, 9, 9, 9, 9]).expect("sent");
+    std::thread::sleep(Duration::from_secs(1));
+    other.set_nonblocking(true).expect("set");
+    assert!(other.read(&mut [0; 9]).is_err(), "nobody else is heard");
+    let mut alive = 0;
+    while alive < 5 {
+        let mut message = [0; 4096];
+        let bytes = manager.recv(&mut message).expect("the manager hears of it");
+        alive += usize::from(message[..bytes].starts_with(b"WATCHDOG=1"));
+    }
+    assert!(!server.stderr().contains("does not answer itself"), "{}", server.stderr());
+    drop(half);
+}
+
+#[test]
+fn a_hangup_reads_certificates_again_whatever_becomes_of_the_settings() {
+    let folder = certificates();
+    let at = folder.path();
+    let settings = at.join("s.toml");
+    fs::write(&settings, "log = \"info\"\n").expect("written");
+    let server = launch(at).argument("--config").argument(&settings).start().expect("ready");
+    fs::write(&settings, "log = \"loud\"\n").expect("written");
+    done(at, &[], &["cert", "server", "--dir", "certs", "--name", "newer"]);
+    for (from, to) in [("newer.key", "server.key"), ("newer.pem", "server.pem")] {
+        fs::rename(at.join("certs").join(from), at.join("certs").join(to)).expect("replaced");
+    }
+    server.signal("HUP");
+    wait_for_log(&server, "the settings were refused");
+    assert!(server.stderr().contains("certificates reloaded"), "{}", server.stderr());
 }
 
 #[test]
