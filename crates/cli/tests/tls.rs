@@ -346,6 +346,10 @@ fn certificates_are_for_their_owner_and_never_replaced() {
     refused(&["cert", "client", "mailer", "--dir", "certs"], "is no URI that a principal can have");
     refused(&["cert", "client", "uid:1000", "--dir", "certs"], "is no URI that a principal can have");
     refused(&["cert", "server", "--dir", "certs", "--name", "ca"], "cannot be the name of the files");
+    for host in ["https://localhost", "localhost:7420", "", "a b"] {
+        refused(&["cert", "server", host, "--dir", "certs", "--name", "odd"], "is no host name and no address");
+    }
+    done(at, &[], &["cert", "server", "*.example.org", "::1", "--dir", "certs", "--name", "wide"]);
     done(at, &[], &["cert", "ca", "--dir", "others"]);
     fs::copy(at.join("certs/ca.pem"), at.join("others/ca.pem")).expect("copied");
     refused(&["cert", "server", "--dir", "others"], "others/ca.pem and ca.key do not sign it");
