@@ -16,7 +16,7 @@ use rcgen::{
     SanType, date_time_ymd,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use serde_json::json;
 use statehouse::owner_only;
 use statehouse::shell::Suggested;
@@ -114,6 +114,7 @@ impl Cert {
             Verb::Server { hosts, name, place } => {
                 let usual = || ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
                 let hosts = if hosts.is_empty() { usual() } else { hosts };
+                hosts.iter().try_for_each(|host| check_host(host))?;
                 let params = CertificateParams::new(hosts).map_err(|error| unusable("a host", &error))?;
                 place.make(params, ExtendedKeyUsagePurpose::ServerAuth, &name, &output)
             }
@@ -189,7 +190,7 @@ impl Place {
         Ok((found, signs))
     }
 
-    /// Refuses what nobody would accept: the authority is another one, or expires first.
+    /// Refuses what nobody would accept: the authority is another one, or has expired.
     fn verify(
         &self,
         made: &CertificateDer<'_>,
@@ -256,6 +257,16 @@ impl Place {
         let made = json!({ "certificate": certificate_file, "key": key_file, "days": self.days });
         output
             .card(&made, &[plain("CERTIFICATE", "certificate").raw(), plain("KEY", "key").raw(), plain("DAYS", "days")])
+    }
+}
+
+/// Refuses what no client compares with the host of a URL, such as a URL.
+fn check_host(host: &str) -> Result<(), Failure> {
+    let named = host.strip_prefix("*.").unwrap_or(host);
+    match ServerName::try_from(named) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Failure::usage(format!("{host:?} is no host name and no address"))
+            .next("give names and addresses such as localhost and 10.0.0.7, without https:// and without a port")),
     }
 }
 

@@ -261,6 +261,7 @@ impl From<client::Error> for Failure {
                     Suggested::new(["statehouse", "status"]),
                 )
             }
+            client::Error::TokenWithoutTls { .. } => Self::usage(error.to_string()).next(error.next_step()),
             client::Error::Unsendable { cause } => Self::usage(cause),
             other => Self::unreadable(&format!("{other}{unknown}")),
         }

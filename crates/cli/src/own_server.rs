@@ -51,13 +51,14 @@ impl OwnServer {
 }
 
 /// Where to reach a server that listens on every address.
-fn on_this_machine(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
+fn on_this_machine(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        // As it is, with the interface of a link-local one.
+        _ => {}
+    }
+    address
 }
 
 /// Takes every certificate whose key the server has.
@@ -105,7 +106,8 @@ mod tests {
 
     #[test]
     fn who_listens_everywhere_listens_here() {
-        for (listens, here) in [("0.0.0.0:1", "127.0.0.1:1"), ("[::]:1", "[::1]:1"), ("127.0.0.2:1", "127.0.0.2:1")] {
+        let same = ["127.0.0.2:1", "[fe80::1%2]:1"].map(|same| (same, same));
+        for (listens, here) in [("0.0.0.0:1", "127.0.0.1:1"), ("[::]:1", "[::1]:1")].into_iter().chain(same) {
             assert_eq!(on_this_machine(listens.parse().expect("an address")), here.parse().expect("an address"));
         }
     }

@@ -32,6 +32,11 @@ pub(crate) struct Reloader {
 impl Reloader {
     /// Reads them, and applies what can be applied.
     pub(crate) fn reload(&mut self) {
+        if let Some(certificates) = &self.certificates {
+            // First, whatever becomes of the settings. Files that cannot be used leave those before in use, and are a problem of
+            // their own.
+            let _ = certificates.reload();
+        }
         let refused = |why: String| {
             let file = self.file.clone().unwrap_or_else(|| PathBuf::from("the environment"));
             tracing::error!(error = %why, file = %file.display(), "the settings were refused; those before stay in effect");
@@ -41,10 +46,6 @@ impl Reloader {
             Ok(new) => new,
             Err(error) => return refused(error.to_string()),
         };
-        if let Some(certificates) = &self.certificates {
-            // Files that cannot be used leave those before in use, and are a problem of their own.
-            let _ = certificates.reload();
-        }
         if let Err(error) = self.log.set(new.log()) {
             return refused(error);
         }

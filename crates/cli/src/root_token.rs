@@ -1,6 +1,7 @@
 //! The first administrator of a server, and the file with its token.
 //!
-//! Keeps: the file is durable before its token is good, so a start that is interrupted leaves no administrator without a token.
+//! Keeps: the file is durable before its token is good, and the administrator may do nothing before that, so a start that is
+//! interrupted leaves no administrator without a token: the next start goes on.
 
 use std::path::Path;
 
@@ -16,10 +17,12 @@ pub(crate) const ROOT: &str = "root";
 /// The file of its token, in the data directory.
 pub(crate) const FILE: &str = "root.token";
 
-/// Makes the first administrator of a store that has no principal. Returns whether there was none.
+/// Makes the first administrator of a store that has no principal, or goes on where a start was interrupted that did. Returns whether
+/// there was anything to do.
 pub(crate) fn make_first(house: &Statehouse, file: &Path) -> Result<bool, Failure> {
     let principals = house.principals();
-    if !principals.is_empty() {
+    let all = principals.list()?;
+    if !all.iter().all(|one| one.name == ROOT && one.grants.is_empty()) {
         return Ok(false);
     }
     let token = match file.exists() {
@@ -27,8 +30,13 @@ pub(crate) fn make_first(house: &Statehouse, file: &Path) -> Result<bool, Failur
         true => read(file)?,
         false => write(file)?,
     };
+    if all.is_empty() {
+        principals.set(&Principal::new(ROOT))?;
+    }
+    if principals.token(token.id()).is_err() {
+        principals.adopt_token(ROOT, &token, TOKEN_AGE_MAX)?;
+    }
     principals.set(&Principal::new(ROOT).granted(Grant::everything()))?;
-    principals.adopt_token(ROOT, &token, TOKEN_AGE_MAX)?;
     Ok(true)
 }
 
@@ -60,4 +68,49 @@ fn write(file: &Path) -> Result<Token, Failure> {
     let written = owner_only::replace(file, format!("{}\n", token.to_text()).as_bytes());
     written.map_err(|error| Failure::other(format!("{}: {error}", file.display())))?;
     Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_administrator_is_made_whenever_a_start_was_interrupted() {
+        for interrupted_after in 0..=3 {
+            let folder = tempfile::tempdir().expect("a folder");
+            let file = folder.path().join(FILE);
+            let house = Statehouse::open(folder.path().join("house")).expect("a store");
+            let principals = house.principals();
+            let token = (interrupted_after > 0).then(|| write(&file).expect("written"));
+            if interrupted_after > 1 {
+                principals.set(&Principal::new(ROOT)).expect("set");
+            }
+            if let Some(token) = token.as_ref().filter(|_| interrupted_after > 2) {
+                principals.adopt_token(ROOT, token, TOKEN_AGE_MAX).expect("adopted");
+            }
+            assert!(make_first(&house, &file).expect("made"), "interrupted after {interrupted_after}");
+            let read = read(&file).expect("a token");
+            assert!(token.is_none_or(|token| token.to_text() == read.to_text()), "the file stays as it is");
+            let shown = principals.authenticate(&read).expect("a store");
+            let statehouse::Shown::By { principal, .. } = shown else { panic!("{shown:?}") };
+            assert_eq!((principal.name.as_str(), &principal.grants[..]), (ROOT, &[Grant::everything()][..]));
+            assert!(!make_first(&house, &file).expect("nothing to do"), "once");
+        }
+    }
+
+    #[test]
+    fn nobody_is_made_where_somebody_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(FILE);
+        let house = Statehouse::open(folder.path().join("house")).expect("a store");
+        let principals = house.principals();
+        make_first(&house, &file).expect("made");
+        let token = read(&file).expect("a token");
+        principals.revoke_token(token.id()).expect("revoked");
+        assert!(!make_first(&house, &file).expect("nothing to do"), "what was revoked stays so");
+        principals.set(&Principal::new("other")).expect("set");
+        principals.remove(ROOT).expect("removed");
+        assert!(!make_first(&house, &file).expect("nothing to do"));
+        assert_eq!(principals.list().expect("a list").len(), 1);
+    }
 }

@@ -214,7 +214,8 @@ fn serve(data: &Path, effective: &Effective, regather: Option<Regather>, say: im
         let (told, kept) = (manager.clone(), manager.clone());
         let own = OwnServer::at(address);
         let own = if listeners.tls().is_some() { own.over_tls()? } else { own };
-        let watchdog = tokio::spawn(async move { watchdog::keep(&kept, &own).await });
+        let load = server.load().clone();
+        let watchdog = tokio::spawn(async move { watchdog::keep(&kept, &own, &load).await });
         let stop = async move {
             stop.await;
             told.stopping();

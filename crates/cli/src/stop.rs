@@ -60,7 +60,11 @@ pub(crate) fn stop(mut hangups: Hangups, mut reload: Option<Reload>) -> impl Fut
                 closed = hangups.next() => closed,
             };
             match &mut reload {
-                Some(reload) if !closed => reload().await,
+                // The files may be where reading takes long, or never ends.
+                Some(reload) if !closed => tokio::select! {
+                    () = deliberate.next() => break,
+                    () = reload() => {}
+                },
                 _ => {
                     tracing::info!("hung up: stopping");
                     break;

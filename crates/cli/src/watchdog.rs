@@ -1,10 +1,12 @@
 //! Tells the service manager that the server answers, for as long as it does.
 //!
 //! Keeps: nothing is told but what was just tried, by a request over the network as any client sends it. A server that answers "too
-//! many connections" answers; one whose store has stopped at a failure does not count as alive, since a restart is what helps.
+//! many connections" answers, and one that has no place for another connection or handshake may not get to answer: no restart would
+//! help either. One whose store has stopped at a failure does not count as alive, since a restart is what helps.
 
 use std::time::Duration;
 
+use server::load::Load;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -19,14 +21,14 @@ const NOT_ALIVE: &[u8] = b"\"alive\":false";
 
 /// Tells the manager in half of its time, again and again, that the server answers. Ends at once if nobody wants to
 /// know.
-pub(crate) async fn keep(manager: &ServiceManager, server: &OwnServer) {
+pub(crate) async fn keep(manager: &ServiceManager, server: &OwnServer, load: &Load) {
     let Some(time) = manager.watchdog().filter(|_| manager.is_there()) else { return };
     let mut ticks = interval(time / 2);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut answered = true;
     loop {
         ticks.tick().await;
-        let answers = answers_within(time / 4, server).await;
+        let answers = answers_within(time / 4, server).await || is_full(load);
         if answers {
             manager.alive();
         } else if answered {
@@ -34,6 +36,11 @@ pub(crate) async fn keep(manager: &ServiceManager, server: &OwnServer) {
         }
         answered = answers;
     }
+}
+
+/// Whether a connection has to wait, or is closed, because of those that are there.
+fn is_full(load: &Load) -> bool {
+    [&load.connections, &load.handshakes].into_iter().any(|gate| gate.used() >= gate.max())
 }
 
 async fn answers_within(patience: Duration, server: &OwnServer) -> bool {

@@ -1,18 +1,25 @@
 //! The client against real servers: every contract, lost answers, restarts, and what is refused.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use client::records::fields;
+use client::tls::TlsFiles;
 use client::transport::{Answering, HttpTransport, Transport, Unanswered};
 use client::{Client, ClientOptions, Error};
 use contract::{Expected, Outcome, Value};
 use hyper::Request;
 use hyper::body::Bytes;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use statehouse::Statehouse;
+use testkit::certificates::{Authority, Pair};
 use tokio::task::JoinHandle;
+use wire::access::TokenText;
 use wire::records::PutRecord;
 use wire::records::claims::Claim;
 use wire::runs::ReadEvents;
@@ -212,4 +219,59 @@ async fn a_client_that_is_gone_gives_its_jobs_back_and_another_store_is_refused(
     let foreign = ClientOptions::default().history("0000000000000000").connect(&url)?;
     assert_eq!(foreign.cells().get("a").await.expect_err("another store").code(), Some("SH-1034"));
     Ok(())
+}
+
+fn token() -> TokenText {
+    TokenText::new(&statehouse::draw_token().expect("random bytes"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_not_sent_to_another_machine_without_tls() {
+    let options = || ClientOptions::default().token(token()).without_retries().without_sessions();
+    let refused = options().connect("http://state.internal:7420").err().expect("refused");
+    assert!(
+        matches!(&refused, Error::TokenWithoutTls { server } if server == "http://state.internal:7420"),
+        "{refused}"
+    );
+    assert!(refused.next_step().contains("https://") && !refused.retryable());
+    assert_eq!(refused.outcome(), Outcome::NotApplied);
+    // Of another transport nobody knows, and it learns nothing.
+    let signs = Arc::new(AtomicUsize::new(0));
+    let server = Server::start().await;
+    let line = || HttpTransport::new(&format!("http://{}", server.address)).expect("a line");
+    let lossy = Lossy { line: line(), sent: signs.clone() };
+    let refused = options().over(lossy).cells().set("a", 1).await.expect_err("refused");
+    assert!(matches!(refused, Error::TokenWithoutTls { .. }) && signs.load(Ordering::Relaxed) == 0, "{refused}");
+    let lossy = Lossy { line: line(), sent: signs.clone() };
+    options().token_without_tls().over(lossy).cells().set("a", 1).await.expect("sent");
+    options().over(line()).cells().set("a", 2).await.expect("it is on this machine");
+    options().connect("https://state.internal").expect("over TLS");
+}
+
+/// Takes a connection over TLS, reads what comes, and goes on without TLS.
+fn breaks_off(listener: &TcpListener, pair: &Pair) {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.expect("versions").with_no_client_auth();
+    let chain = CertificateDer::pem_file_iter(&pair.certificate).expect("a file").collect::<Result<_, _>>();
+    let key = PrivateKeyDer::from_pem_file(&pair.key).expect("a key");
+    let config = builder.with_single_cert(chain.expect("certificates"), key).expect("a pair");
+    let (stream, _) = listener.accept().expect("a caller");
+    let mut stream = StreamOwned::new(ServerConnection::new(Arc::new(config)).expect("a server"), stream);
+    assert!(stream.read(&mut [0; 4096]).expect("a request") > 0);
+    stream.sock.write_all(b"HTTP/1.1 200 OK\r\n\r\n").expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_before_tls_broke_may_have_been_done() {
+    let authority = Authority::new("tests");
+    let pair = authority.server("server");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}", listener.local_addr().expect("an address"));
+    let breaking = std::thread::spawn(move || breaks_off(&listener, &pair));
+    let options = ClientOptions::default().tls(TlsFiles::default().ca_file(authority.file()));
+    let client = options.without_retries().without_sessions().connect(&url).expect("a client");
+    let broken = client.cells().set("a", 1).await.expect_err("it broke");
+    breaking.join().expect("a request was read");
+    assert_eq!(broken.outcome(), Outcome::Unknown, "{broken}");
 }

@@ -329,3 +329,20 @@ fn a_disk_that_is_low_refuses_writes_with_507() {
     assert!(get(address, "/readyz").starts_with("HTTP/1.1 200"), "it is ready: reads and deletes go on");
     wait_for_log(&server, "disk low");
 }
+
+#[test]
+fn a_server_stops_while_its_settings_cannot_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Whoever opens it waits until somebody writes.
+    let settings = folder.path().join("s.toml");
+    assert!(Command::new("mkfifo").arg(&settings).status().expect("mkfifo").success());
+    let written = settings.clone();
+    let writer = std::thread::spawn(move || std::fs::write(written, "log = \"info\"\n").expect("written"));
+    let launch = Launch::serve(BINARY, folder.path().join("house")).argument("--config").argument(&settings);
+    let server = launch.start().expect("ready");
+    writer.join().expect("it was read");
+    signal_and_wait(&server, "HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("TERM");
+    assert_eq!(wait_for_end(server).status.code(), Some(0));
+}

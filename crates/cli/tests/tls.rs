@@ -1,7 +1,10 @@
 //! The real binary over TLS: its certificates, its settings, what is refused at the start, and what a hangup does.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -98,6 +101,29 @@ fn the_command_reaches_a_server_whose_authority_it_knows() {
 }
 
 #[test]
+fn a_token_is_sent_to_another_machine_over_tls_or_where_that_is_allowed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let server = Launch::serve(BINARY, at.join("house")).arguments(["--tokens", "required"]).start().expect("ready");
+    // This machine, too, but not by an address that is nobody else's.
+    let url = format!("http://0.0.0.0:{}", server.address().port());
+    let token = ("STATEHOUSE_TOKEN_FILE", "house/root.token");
+    let set = |environment: &[(&str, &str)]| {
+        run(at, &[&[token, ("STATEHOUSE_URL", url.as_str())], environment].concat(), &["cell", "set", "a", "1"])
+    };
+    let refused = set(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let said = format!("the token was not sent to {url}: without TLS, everybody on the way can read it");
+    assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    assert!(refused.stderr.contains("use https://, or set STATEHOUSE_TOKEN_WITHOUT_TLS=allow"), "{}", refused.stderr);
+    assert_eq!(set(&[("STATEHOUSE_TOKEN_WITHOUT_TLS", "yes")]).code, Some(2));
+    let allowed = set(&[("STATEHOUSE_TOKEN_WITHOUT_TLS", "allow")]);
+    assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
+    let here = format!("http://{}", server.address());
+    done(at, &[token, ("STATEHOUSE_URL", &here)], &["cell", "set", "a", "1"]);
+}
+
+#[test]
 fn a_certificate_for_other_names_is_refused_by_the_client() {
     let folder = certificates();
     let at = folder.path();
@@ -178,6 +204,51 @@ fn a_hangup_reads_certificates_again_and_does_not_stop_a_server_with_tls() {
     assert_eq!(run(at, &environment, &["cell", "set", "a", "1"]).code, Some(0));
     assert!(server.ended().is_none(), "it goes on");
     assert!(server.terminate(PATIENCE).status.success());
+}
+
+/// A restart would not help it.
+#[test]
+fn a_server_with_all_the_handshakes_that_it_may_have_still_lives() {
+    let folder = certificates();
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let launch = launch(folder.path()).environment("NOTIFY_SOCKET", &path).environment("WATCHDOG_USEC", "400000");
+    let launch = launch.environment("STATEHOUSE_LIMITS__HANDSHAKES_MAX", "1");
+    let server = launch.environment("STATEHOUSE_LIMITS__HANDSHAKE_TIME_MAX", "10m").start().expect("ready");
+    // The server's own question may have the only place at first, and takes it for a moment only.
+    let mut half = TcpStream::connect(server.address()).expect("a connection");
+    half.write_all(&[22, 3, 1, 0, 200, 1]).expect("sent");
+    let mut other = TcpStream::connect(server.address()).expect("a connection");
+    other.write_all(&[22, 3, 1, 0, 4, 9, 9, 9, 9]).expect("sent");
+    std::thread::sleep(Duration::from_secs(1));
+    other.set_nonblocking(true).expect("set");
+    assert!(other.read(&mut [0; 9]).is_err(), "nobody else is heard");
+    let mut alive = 0;
+    while alive < 5 {
+        let mut message = [0; 4096];
+        let bytes = manager.recv(&mut message).expect("the manager hears of it");
+        alive += usize::from(message[..bytes].starts_with(b"WATCHDOG=1"));
+    }
+    assert!(!server.stderr().contains("does not answer itself"), "{}", server.stderr());
+    drop(half);
+}
+
+#[test]
+fn a_hangup_reads_certificates_again_whatever_becomes_of_the_settings() {
+    let folder = certificates();
+    let at = folder.path();
+    let settings = at.join("s.toml");
+    fs::write(&settings, "log = \"info\"\n").expect("written");
+    let server = launch(at).argument("--config").argument(&settings).start().expect("ready");
+    fs::write(&settings, "log = \"loud\"\n").expect("written");
+    done(at, &[], &["cert", "server", "--dir", "certs", "--name", "newer"]);
+    for (from, to) in [("newer.key", "server.key"), ("newer.pem", "server.pem")] {
+        fs::rename(at.join("certs").join(from), at.join("certs").join(to)).expect("replaced");
+    }
+    server.signal("HUP");
+    wait_for_log(&server, "the settings were refused");
+    assert!(server.stderr().contains("certificates reloaded"), "{}", server.stderr());
 }
 
 #[test]
@@ -276,6 +347,10 @@ fn certificates_are_for_their_owner_and_never_replaced() {
     refused(&["cert", "client", "mailer", "--dir", "certs"], "is no URI that a principal can have");
     refused(&["cert", "client", "uid:1000", "--dir", "certs"], "is no URI that a principal can have");
     refused(&["cert", "server", "--dir", "certs", "--name", "ca"], "cannot be the name of the files");
+    for host in ["https://localhost", "localhost:7420", "", "a b"] {
+        refused(&["cert", "server", host, "--dir", "certs", "--name", "odd"], "is no host name and no address");
+    }
+    done(at, &[], &["cert", "server", "*.example.org", "::1", "--dir", "certs", "--name", "wide"]);
     done(at, &[], &["cert", "ca", "--dir", "others"]);
     fs::copy(at.join("certs/ca.pem"), at.join("others/ca.pem")).expect("copied");
     refused(&["cert", "server", "--dir", "others"], "others/ca.pem and ca.key do not sign it");

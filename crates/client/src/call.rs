@@ -343,7 +343,7 @@ impl Call {
                 history.map_err(|_| Error::Unsendable { cause: "the history is not a valid header".to_owned() })?;
             request.headers_mut().insert(&HISTORY, history);
         }
-        if let Some(token) = &shared.options.token {
+        if let Some(token) = shared.options.token_over(&*shared.transport)? {
             let mut shown = HeaderValue::from_str(&format!("Bearer {}", token.to_text()))
                 .map_err(|_| Error::Unsendable { cause: "the token is not a valid header".to_owned() })?;
             shown.set_sensitive(true);

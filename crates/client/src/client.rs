@@ -33,6 +33,9 @@ pub struct ClientOptions {
     pub history: Option<String>,
     /// The token that shows who sends the calls.
     pub token: Option<TokenText>,
+    /// Whether the token is sent to another machine without TLS, where everybody on the way can read it. Otherwise such a call
+    /// fails with [`Error::TokenWithoutTls`], and nothing is sent.
+    pub token_without_tls: bool,
     /// The files for servers at `https://`.
     pub tls: TlsFiles,
 }
@@ -47,6 +50,7 @@ impl Default for ClientOptions {
             session_timeout: Duration::from_secs(30),
             history: None,
             token: None,
+            token_without_tls: false,
             tls: TlsFiles::default(),
         }
     }
@@ -95,12 +99,26 @@ impl ClientOptions {
         self
     }
 
+    /// Sets [`token_without_tls`](Self::token_without_tls): for a network where nobody else can listen, such as between the
+    /// containers of a pod.
+    pub fn token_without_tls(mut self) -> Self {
+        self.token_without_tls = true;
+        self
+    }
+
     /// Sets [`token`](Self::token) to that of the environment, if there is one: the first line of the file that
-    /// `STATEHOUSE_TOKEN_FILE` names, or else `STATEHOUSE_TOKEN`.
+    /// `STATEHOUSE_TOKEN_FILE` names, or else `STATEHOUSE_TOKEN`. `STATEHOUSE_TOKEN_WITHOUT_TLS=allow` sets
+    /// [`token_without_tls`](Self::token_without_tls).
     pub fn token_of_environment(self) -> Result<Self, Error> {
-        let token = token::of_environment(&|name| std::env::var(name).ok());
-        let token = token.map_err(|cause| Error::Unsendable { cause })?;
-        Ok(Self { token: token.or(self.token.clone()), ..self })
+        let environment = |name: &str| std::env::var(name).ok();
+        let unsendable = |cause| Error::Unsendable { cause };
+        let token = token::of_environment(&environment).map_err(unsendable)?;
+        let without_tls = token::is_sent_without_tls(&environment).map_err(unsendable)?;
+        Ok(Self {
+            token: token.or(self.token.clone()),
+            token_without_tls: without_tls || self.token_without_tls,
+            ..self
+        })
     }
 
     /// Sets [`tls`](Self::tls).
@@ -112,7 +130,16 @@ impl ClientOptions {
     /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`. It connects on the first call.
     pub fn connect(self, url: &str) -> Result<Client, Error> {
         let transport = HttpTransport::with_tls(url, &self.tls).map_err(|cause| Error::Unsendable { cause })?;
+        self.token_over(&transport)?;
         Ok(self.over(transport))
+    }
+
+    /// The token, if there is one. Refuses to send it where others could read it.
+    pub(crate) fn token_over(&self, transport: &dyn Transport) -> Result<Option<&TokenText>, Error> {
+        match self.token.is_none() || self.token_without_tls || transport.is_private() {
+            true => Ok(self.token.as_ref()),
+            false => Err(Error::TokenWithoutTls { server: transport.named() }),
+        }
     }
 
     /// A client over another transport.

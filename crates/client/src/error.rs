@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as JsonValue};
 
+use crate::token::{ALLOW, WITHOUT_TLS_VARIABLE};
+
 /// Why a call failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -40,6 +42,11 @@ pub enum Error {
         cause: String,
         /// Whether a write may have happened nevertheless.
         outcome: Outcome,
+    },
+    /// The token would have been sent to another machine without TLS. Nothing was sent.
+    TokenWithoutTls {
+        /// The server's address.
+        server: String,
     },
     /// The call cannot be turned into a request.
     Unsendable {
@@ -121,7 +128,7 @@ impl Error {
             Error::NoAnswer { outcome, .. } | Error::TimedOut { outcome, .. } | Error::Unreadable { outcome, .. } => {
                 *outcome
             }
-            Error::Unsendable { .. } => Outcome::NotApplied,
+            Error::TokenWithoutTls { .. } | Error::Unsendable { .. } => Outcome::NotApplied,
         }
     }
 
@@ -130,7 +137,7 @@ impl Error {
         match self {
             Error::Refused(refusal) => refusal.retryable,
             Error::NoAnswer { .. } | Error::TimedOut { .. } => true,
-            Error::Unreadable { .. } | Error::Unsendable { .. } => false,
+            Error::Unreadable { .. } | Error::TokenWithoutTls { .. } | Error::Unsendable { .. } => false,
         }
     }
 
@@ -146,6 +153,9 @@ impl Error {
                 "read the current state before trying again: it may have been done".to_owned()
             }
             Error::Unreadable { .. } => "check that the address is that of a Statehouse server".to_owned(),
+            Error::TokenWithoutTls { .. } => {
+                format!("use https://, or set {WITHOUT_TLS_VARIABLE}={ALLOW} where nobody else can listen")
+            }
             Error::Unsendable { .. } => "fix the call".to_owned(),
         }
     }
@@ -173,6 +183,9 @@ impl fmt::Display for Error {
                 write!(formatter, "no answer from {server} within {} ms{unknown}", limit.as_millis())
             }
             Error::Unreadable { cause, .. } => write!(formatter, "the answer cannot be read: {cause}{unknown}"),
+            Error::TokenWithoutTls { server } => {
+                write!(formatter, "the token was not sent to {server}: without TLS, everybody on the way can read it")
+            }
             Error::Unsendable { cause } => write!(formatter, "the call cannot be sent: {cause}"),
         }
     }

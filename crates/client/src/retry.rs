@@ -31,7 +31,7 @@ pub(crate) fn is_worth_it(error: &Error, safety: Safety) -> bool {
     let passing = match error {
         Error::NoAnswer { .. } | Error::TimedOut { .. } => true,
         Error::Refused(refusal) => PASSING.contains(&refusal.code.as_str()),
-        Error::Unreadable { .. } | Error::Unsendable { .. } => false,
+        Error::Unreadable { .. } | Error::TokenWithoutTls { .. } | Error::Unsendable { .. } => false,
     };
     passing && (safety != Safety::Unprotected || error.outcome() == Outcome::NotApplied)
 }

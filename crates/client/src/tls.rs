@@ -137,7 +137,9 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     found.map_err(|_| format!("{} has no private key in PEM that is not encrypted", file.display()))
 }
 
-/// Why TLS failed, in words that say where to look, and whether the server may have seen the request.
+/// Why TLS failed, in words that say where to look, and whether the server may have seen a request that was sent over it. Only the
+/// server can say that it has not, and by what cannot be forged: an alert about the certificate of the client, with which its side of
+/// the handshake ends.
 pub(crate) fn cause(error: &rustls::Error, authorities: &str) -> (String, bool) {
     use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
     let said = match error {
@@ -157,10 +159,10 @@ pub(crate) fn cause(error: &rustls::Error, authorities: &str) -> (String, bool) 
         }
         // Servers say these of the certificate of a client, after it has sent its first request, and have not looked at that.
         Error::AlertReceived(AlertDescription::UnknownCA | AlertDescription::DecryptError) => {
-            "the server does not know the authority of this client's certificate".to_owned()
+            return ("the server does not know the authority of this client's certificate".to_owned(), false);
         }
         Error::AlertReceived(AlertDescription::CertificateExpired) => {
-            "the certificate of this client has expired".to_owned()
+            return ("the certificate of this client has expired".to_owned(), false);
         }
         Error::AlertReceived(
             AlertDescription::BadCertificate
@@ -169,12 +171,12 @@ pub(crate) fn cause(error: &rustls::Error, authorities: &str) -> (String, bool) 
             | AlertDescription::UnsupportedCertificate
             | AlertDescription::CertificateRequired
             | AlertDescription::AccessDenied,
-        ) => format!("the server refuses the certificate of this client: {error}"),
+        ) => return (format!("the server refuses the certificate of this client: {error}"), false),
         Error::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure) => {
             format!("the server does not speak TLS 1.3: {error}")
         }
         Error::PeerIncompatible(_) => format!("the server does not speak TLS 1.3: {error}"),
-        _ => return (format!("TLS failed: {error}"), true),
+        _ => format!("TLS failed: {error}"),
     };
-    (said, false)
+    (said, true)
 }

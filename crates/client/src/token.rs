@@ -9,6 +9,21 @@ pub const TOKEN_FILE_VARIABLE: &str = "STATEHOUSE_TOKEN_FILE";
 /// Holds the token itself.
 pub const TOKEN_VARIABLE: &str = "STATEHOUSE_TOKEN";
 
+/// Permits that a token is sent to another machine without TLS.
+pub const WITHOUT_TLS_VARIABLE: &str = "STATEHOUSE_TOKEN_WITHOUT_TLS";
+
+/// What it must be.
+pub const ALLOW: &str = "allow";
+
+/// Whether the environment permits that a token is sent without TLS.
+pub fn is_sent_without_tls(environment: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
+    match environment(WITHOUT_TLS_VARIABLE).filter(|value| !value.is_empty()) {
+        None => Ok(false),
+        Some(value) if value == ALLOW => Ok(true),
+        Some(_) => Err(format!("{WITHOUT_TLS_VARIABLE} must be {ALLOW}, or not set")),
+    }
+}
+
 /// The token that the environment names; none if it names none. The error does not repeat what is no token: it may be most of a secret.
 pub fn of_environment(environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<TokenText>, String> {
     let said = |name: &str| environment(name).filter(|value| !value.is_empty());
@@ -56,5 +71,15 @@ mod tests {
         assert!(of(Some("/nowhere"), None).expect_err("no file").contains("/nowhere"));
         let cut = of(None, Some(&token[..40])).expect_err("cut");
         assert!(!cut.contains(&token[15..39]), "{cut}");
+    }
+
+    #[test]
+    fn only_one_word_permits_a_token_without_tls() {
+        let of = |value: Option<&str>| {
+            let value = value.map(str::to_owned);
+            is_sent_without_tls(&move |name| (name == WITHOUT_TLS_VARIABLE).then(|| value.clone()).flatten())
+        };
+        assert_eq!((of(None), of(Some("")), of(Some("allow"))), (Ok(false), Ok(false), Ok(true)));
+        assert!(of(Some("1")).is_err() && of(Some("Allow")).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -56,6 +57,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// The server's address, for people.
     fn named(&self) -> String;
+
+    /// Whether nobody but the server can read what is sent. Over a transport that does not say so, no token is sent, unless
+    /// [`ClientOptions::token_without_tls`](crate::ClientOptions::token_without_tls) permits it.
+    fn is_private(&self) -> bool {
+        false
+    }
 }
 
 /// A server reached over TCP, with or without TLS, and with persistent connections.
@@ -135,6 +142,20 @@ impl Transport for HttpTransport {
     fn named(&self) -> String {
         format!("{}://{}", self.scheme, self.authority)
     }
+
+    /// Over TLS, or if the server is on this machine.
+    fn is_private(&self) -> bool {
+        self.scheme == Scheme::HTTPS || is_on_this_machine(self.authority.host())
+    }
+}
+
+/// Whether a host is this machine, whatever a name server says.
+fn is_on_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    match address {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
+    }
 }
 
 /// `http://HOST:PORT`, with or without the scheme, or `https://HOST:PORT`; the default ports are 80 and 443.
@@ -210,6 +231,21 @@ mod tests {
         assert_eq!((authority("https://a"), authority("ftp://a")), (Some("a:443".into()), None));
         assert!(server_of("https://a").is_ok_and(|(scheme, _)| scheme == Scheme::HTTPS));
         assert_eq!((authority(""), authority("http://a/b"), authority("http://u@a")), (None, None, None));
+    }
+
+    #[test]
+    fn nobody_listens_over_tls_or_on_this_machine() {
+        let is_private = |url: &str| HttpTransport::with_tls(url, &TlsFiles::default()).expect("a URL").is_private();
+        for here in ["localhost:7420", "http://LocalHost", "127.0.0.1", "http://127.8.0.1:1", "[::1]:1"] {
+            assert!(is_private(here), "{here}");
+        }
+        assert!(is_private("[::ffff:127.0.0.1]:1"), "the same address");
+        for beyond in
+            ["http://10.0.0.1", "state.internal:7420", "http://localhost.example", "[::]:1", "[2001:db8::1]:1"]
+        {
+            assert!(!is_private(beyond), "{beyond}");
+        }
+        assert!(is_on_this_machine("localhost") && !is_on_this_machine("127.0.0.1.example"));
     }
 
     async fn unanswered(url: String) -> Unanswered {

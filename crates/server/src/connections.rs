@@ -147,9 +147,7 @@ impl Connection {
         };
         match opened {
             Ok((socket, peer)) => self.serve(socket, peer, keep_alive).await,
-            Err(Refused::PlainHttp(stream)) => end(stream, Some(Problem::plain_http())).await,
-            Err(Refused::Said(stream)) => end(stream, None).await,
-            Err(Refused::Gone) => {}
+            Err(refused) => end_refused(refused).await,
         }
     }
 
@@ -205,6 +203,15 @@ impl Connection {
             // One buffer and one write for a head and its body; `guarded` reads from it.
             .writev(false);
         builder
+    }
+}
+
+/// Closes a connection that does not reach HTTP.
+pub(crate) async fn end_refused(refused: Refused) {
+    match refused {
+        Refused::PlainHttp(stream) => end(stream, Some(Problem::plain_http())).await,
+        Refused::Said(stream) => end(stream, None).await,
+        Refused::Gone => {}
     }
 }
 

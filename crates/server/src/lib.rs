@@ -208,7 +208,7 @@ impl Server {
     }
 
     /// The current use of its limits.
-    pub fn load(&self) -> &Load {
+    pub fn load(&self) -> &Arc<Load> {
         &self.load
     }
 

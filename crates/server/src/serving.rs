@@ -98,7 +98,7 @@ pub async fn serve_all(
         Connections::new(limits.clone(), load.clone(), Arc::new(admission), stopping.clone(), tls.clone());
     let certificates = async {
         match &tls {
-            Some(tls) => tls.watch().await,
+            Some(tls) => match tls.watch().await {},
             None => std::future::pending().await,
         }
     };

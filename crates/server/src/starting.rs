@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use wire::routes::{SERVER_LIVE, SERVER_METRICS, SERVER_READY, SERVER_STARTED};
 
+use crate::connections::end_refused;
 use crate::dates::{can_be_dated, wall_now};
 use crate::gate::{Hosts, harden};
 use crate::http::encode::json_body;
@@ -43,6 +44,19 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers connections until dropped.
 pub async fn answer_while_starting(listeners: &Listeners, opening: Arc<Opening>, hosts: &Hosts) -> Infallible {
+    let certificates = async {
+        match listeners.tls() {
+            Some(tls) => tls.watch().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        never = answer_all(listeners, opening, hosts) => never,
+        never = certificates => never,
+    }
+}
+
+async fn answer_all(listeners: &Listeners, opening: Arc<Opening>, hosts: &Hosts) -> Infallible {
     let (limits, tls) = (Arc::new(ServerLimits::default()), listeners.tls().cloned());
     let load = Arc::new(Load::new(&limits));
     let hosts = Arc::new(hosts.clone());
@@ -57,8 +71,9 @@ pub async fn answer_while_starting(listeners: &Listeners, opening: Arc<Opening>,
                 let (limits, load) = (limits.clone(), load.clone());
                 tokio::spawn(async move {
                     let answered = async {
-                        if let Ok((socket, peer)) = open(arrived, tls.as_ref(), &load, &limits).await {
-                            let _ = answer_one(socket, &peer, &opening, &hosts).await;
+                        match open(arrived, tls.as_ref(), &load, &limits).await {
+                            Ok((socket, peer)) => drop(answer_one(socket, &peer, &opening, &hosts).await),
+                            Err(refused) => end_refused(refused).await,
                         }
                     };
                     let _ = timeout(REQUEST_TIME_MAX, answered).await;

@@ -1,20 +1,21 @@
 //! Who sends a request is known by its connection: by a certificate, or by a user of this machine.
 
-mod certificates;
 mod over_tls;
 mod running;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use certificates::Pair;
 use over_tls::{Answer, OverTls, request};
 use running::Running;
+use socket2::{Domain, SockAddr, Socket, Type};
 use statehouse::Options;
 use statehouse::access::{Grant, Identity, Principal};
 use statehouse_server::{Exposure, Listeners, Server};
+use testkit::certificates::Pair;
 
 const MAILER: &str = "spiffe://example.org/mailer";
 const OPS: &str = "spiffe://example.org/ops";
@@ -136,11 +137,30 @@ fn a_user_of_this_machine_is_a_principal_over_a_socket_and_not_over_tcp() {
     assert!(!socket.exists(), "a server takes its socket with it");
 }
 
+/// A server that accepts nothing any more, with as many waiting connections as its socket takes.
+fn hung_server(path: &Path) -> Vec<Socket> {
+    let address = SockAddr::unix(path).expect("a path");
+    let socket = || Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
+    let listener = socket();
+    listener.bind(&address).expect("bound");
+    listener.listen(1).expect("listening");
+    let mut sockets = vec![listener];
+    loop {
+        let waiting = socket();
+        waiting.set_nonblocking(true).expect("set");
+        match waiting.connect(&address) {
+            Ok(()) => sockets.push(waiting),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return sockets,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn a_socket_is_replaced_only_where_nobody_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("statehouse.sock");
-    let bind = |path: PathBuf| {
+    let bind = move |path: PathBuf| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let exposure = Exposure { has_tls: false, asks_for_tokens: false, is_insecure_allowed: false };
         runtime.block_on(async {
@@ -158,6 +178,14 @@ fn a_socket_is_replaced_only_where_nobody_answers() {
     assert!(refused.starts_with(&format!("another program listens on {}; ", socket.display())), "{refused}");
     assert!(UnixStream::connect(&socket).is_ok(), "the other one still answers");
     drop(other);
+    std::fs::remove_file(&socket).expect("removed");
+    let hung = hung_server(&socket);
+    let (bound, outcome) = std::sync::mpsc::channel();
+    let path = socket.clone();
+    std::thread::spawn(move || bound.send(bind(path)));
+    let refused = outcome.recv_timeout(Duration::from_secs(60)).expect("an answer at once").expect_err("it listens");
+    assert!(refused.starts_with("another program listens on "), "{refused}");
+    drop(hung);
     let file = folder.path().join("file");
     std::fs::write(&file, "mine").expect("written");
     let refused = bind(file.clone()).expect_err("a file");

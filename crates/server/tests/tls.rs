@@ -1,6 +1,5 @@
 //! Connections over TLS, through real sockets: what is spoken, what is refused, and the cause of each broken handshake.
 
-mod certificates;
 mod over_tls;
 mod running;
 
@@ -8,11 +7,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use certificates::{Authority, Pair, connect};
 use over_tls::{Answer, OverTls, eventually, request};
 use rcgen::{ExtendedKeyUsagePurpose, date_time_ymd};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion, StreamOwned};
+use testkit::certificates::{Authority, Pair, connect};
 
 /// A cause, and what a client does to be one.
 type Broken<'served> = (&'static str, Box<dyn Fn() + 'served>);

@@ -1,6 +1,5 @@
 //! Certificates that are replaced while the server runs, through real sockets.
 
-mod certificates;
 mod over_tls;
 mod running;
 
@@ -9,13 +8,13 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use certificates::{Pair, connect};
-use over_tls::{Answer, OverTls, eventually, request};
+use over_tls::{Answer, OverTls, eventually, files, request};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use testkit::certificates::{Pair, connect};
 
 /// As often as the server looks at its files.
-const LOOK: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// What the server shows to a new connection.
 fn shown(served: &OverTls) -> CertificateDer<'static> {
@@ -83,7 +82,7 @@ fn the_server_finds_new_files_behind_a_link_by_itself() {
         fs::rename(at.join("new"), at.join("data")).expect("replaced");
         Pair { certificate: at.join("data/tls.crt"), key: at.join("data/tls.key") }
     };
-    let served = OverTls::start_with(true, |pair, _| mount(pair, "one").files(None), |server| server);
+    let served = OverTls::start_with(true, |pair, _| files(&mount(pair, "one"), None), |server| server);
     assert_eq!(shown(&served), of(&served.pair));
     let second = served.authority.server("second");
     mount(&second, "two");

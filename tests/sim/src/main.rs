@@ -34,6 +34,7 @@ mod shell_blocks;
 mod stretches;
 mod take_overs;
 mod tally;
+mod tls;
 mod tools;
 mod two_shards;
 mod zombies;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         "http-schemathesis" => http::run_schemathesis(&arguments),
         "http-surface" => http::run_surface(&arguments),
         "fuzz" => fuzz::run(&arguments),
+        "handshakes" => tls::run_handshakes(&arguments),
         "hostile" => hostile::run(&arguments),
         "http-suites" => http::run_suites(&arguments),
         "keyed-checkpoint-damage" => checkpoint_damage::run(&arguments),
@@ -109,6 +111,8 @@ fn main() -> ExitCode {
         "push-kills-child" => return kills::pushes_child(&arguments),
         "projector-child" => return kills::projector_child(&arguments),
         "projector-kills" => kills::run_projector(&arguments),
+        "rotations" => tls::run_rotations(&arguments),
+        "scanners" => tls::run_scanners(&arguments),
         "records-model" => records::run_model(&arguments),
         "runs-model" => runs::run_model(&arguments),
         "runs-readers" => runs::run_readers(&arguments),

@@ -24,7 +24,7 @@ use wire::contracts::{Guard, Operation};
 use wire::routes::{ALL, Route};
 
 use self::needed::{ALL_NAMINGS, Case, Naming, Target};
-use self::scene::{Scene, Sent};
+use self::scene::{Over, Scene, Sent};
 use self::transactions::ALL_WITHIN;
 
 /// A hole is found within this time.
@@ -46,18 +46,32 @@ impl Cells {
     }
 }
 
-/// `sim permissions [--small]`: everyone sends everything. A small run has all the time that it needs.
+/// How much of the matrix is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    /// Each route, operation and condition in the first way in which it is named, and sent plainly.
+    EachOnce,
+}
+
+/// `sim permissions [--small]`: everyone sends everything. A small run has all the time that it needs, and sends less over TLS.
 pub(crate) fn run(arguments: &Arguments) -> Report {
     let mut report = Report::new("secure");
-    let started = Instant::now();
-    let cells = try_all();
-    cells.wrong.iter().take(200).for_each(|wrong| println!("permissions: {wrong}"));
-    println!("permissions: {} cells in {:?}", cells.tried, started.elapsed());
-    let figure = format!("{}-cells-{}-wrong", cells.tried, cells.wrong.len());
-    let goal = "every route, operation and condition, for 8 identities: 0 wrong";
-    report.add("permissions.http", figure, goal, cells.wrong.is_empty() && cells.tried > 0);
-    let within = if arguments.flag("small") { Duration::MAX } else { HOLE_TIME_MAX };
-    find_holes(&mut report, cells.wrong.len(), within);
+    let is_small = arguments.flag("small");
+    let over_tls = if is_small { Extent::EachOnce } else { Extent::Whole };
+    let both = [("permissions.http", Over::Plain, Extent::Whole), ("permissions.https", Over::Tls, over_tls)];
+    let wrong = both.map(|(item, over, extent)| {
+        let started = Instant::now();
+        let cells = try_all(over, extent);
+        cells.wrong.iter().take(200).for_each(|wrong| println!("permissions: {wrong}"));
+        println!("permissions: {over:?}, {extent:?}, {} cells in {:?}", cells.tried, started.elapsed());
+        let figure = format!("{}-cells-{}-wrong", cells.tried, cells.wrong.len());
+        let goal = "every route, operation and condition, for 8 identities: 0 wrong";
+        report.add(item, figure, goal, cells.wrong.is_empty() && cells.tried > 0);
+        cells.wrong.len()
+    });
+    let within = if is_small { Duration::MAX } else { HOLE_TIME_MAX };
+    find_holes(&mut report, wrong[0], within);
     report
 }
 
@@ -68,7 +82,7 @@ fn find_holes(report: &mut Report, wrong_anyway: usize, within: Duration) {
     for hole in Hole::ALL {
         let started = Instant::now();
         canary::open(Some(hole));
-        let cells = try_all();
+        let cells = try_all(Over::Plain, Extent::Whole);
         canary::open(None);
         let wrong = cells.wrong.len().saturating_sub(wrong_anyway);
         println!("permissions: {hole:?} makes {wrong} cells wrong, in {:?}", started.elapsed());
@@ -81,17 +95,20 @@ fn find_holes(report: &mut Report, wrong_anyway: usize, within: Duration) {
     report.add("permissions.holes", figure, goal, found == Hole::ALL.len() && longest <= within);
 }
 
-fn try_all() -> Cells {
-    let mut scene = Scene::start();
+fn try_all(over: Over, extent: Extent) -> Cells {
+    let mut scene = Scene::start(over);
     let mut names = BTreeSet::new();
     for naming in ALL_NAMINGS {
         for place in 0.. {
             // Each request is about things that were never named before.
             let Some(first) = case_at(&mut scene, naming, place) else { break };
-            names.insert(first.name.clone());
+            let is_new = names.insert(first.name.clone());
+            if extent == Extent::EachOnce && !is_new {
+                continue;
+            }
             let route = ALL.iter().find(|route| route.name == first.name).copied();
             scene.try_case(first, Sent::Plainly, &format!("{naming:?}"));
-            for sent in further(route) {
+            for sent in further(route, extent) {
                 let again = case_at(&mut scene, naming, place).expect("the same case");
                 scene.try_case(again, sent, &format!("{naming:?}"));
             }
@@ -102,8 +119,8 @@ fn try_all() -> Cells {
 }
 
 /// How a route is sent besides plainly.
-fn further(route: Option<Route>) -> Vec<Sent> {
-    let Some(route) = route else { return Vec::new() };
+fn further(route: Option<Route>, extent: Extent) -> Vec<Sent> {
+    let Some(route) = route.filter(|_| extent == Extent::Whole) else { return Vec::new() };
     let mut sent = Vec::new();
     if route.can_be_forced() && !route.is_forced_always() {
         sent.push(Sent::ByForce);

@@ -1,5 +1,5 @@
-//! Programs that some checks need and a machine may not have: installed for them, into the user's cache; a browser, which needs
-//! many libraries, into the system.
+//! Programs that some checks need and a machine may not have: installed for them, into the user's cache; what needs other packages,
+//! such as a browser with its libraries, into the system.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -64,28 +64,43 @@ pub(crate) fn promtool() -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// `chromium`: the one that `CHROMIUM` names, the one in the path, or Debian's package, which is installed.
+/// `chromium`.
 pub(crate) fn chromium() -> Result<PathBuf, String> {
-    if let Some(named) = std::env::var_os("CHROMIUM") {
+    from_debian("chromium", "chromium", "CHROMIUM")
+}
+
+/// `sslscan`.
+pub(crate) fn sslscan() -> Result<PathBuf, String> {
+    from_debian("sslscan", "sslscan", "SSLSCAN")
+}
+
+/// `testssl.sh`.
+pub(crate) fn testssl() -> Result<PathBuf, String> {
+    from_debian("testssl.sh", "testssl", "TESTSSL")
+}
+
+/// A program: the one that a variable names, the one in the path, or that of Debian's package, which is installed.
+fn from_debian(package: &str, program: &str, variable: &str) -> Result<PathBuf, String> {
+    if let Some(named) = std::env::var_os(variable) {
         return Ok(named.into());
     }
     let in_path = || {
-        let version = Command::new("chromium").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         version.is_ok_and(|status| status.success())
     };
     if !in_path() {
         let install = || {
             let mut install = Command::new("apt-get");
             install.env("DEBIAN_FRONTEND", "noninteractive");
-            succeeds(install.args(["install", "-y", "-qq", "--no-install-recommends", "chromium"]))
+            succeeds(install.args(["install", "-y", "-qq", "--no-install-recommends", package]))
         };
         let installed = install().or_else(|_| {
             succeeds(Command::new("apt-get").args(["update", "-qq"]))?;
             install()
         });
-        installed.map_err(|error| format!("{error}; install Debian's package chromium, or name one by CHROMIUM"))?;
+        installed.map_err(|error| format!("{error}; install Debian's package {package}, or name one by {variable}"))?;
     }
-    if in_path() { Ok("chromium".into()) } else { Err("chromium does not start".to_owned()) }
+    if in_path() { Ok(program.into()) } else { Err(format!("{program} does not start")) }
 }
 
 /// Where they are kept.

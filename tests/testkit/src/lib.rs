@@ -3,6 +3,7 @@
 //! - [`arguments`], [`report`]: the command line and the result lines of the programs that test and measure.
 //! - [`cargo`]: running cargo from a program that cargo has started.
 //! - [`cells`]: the contract of cells.
+//! - [`certificates`]: an authority, what it signs, and clients over TLS.
 //! - [`commands`]: every command of `statehouse`, with exit codes and golden tables.
 //! - [`entry_log`]: the duties of `journal::EntryLog`.
 //! - [`http`]: a client of the HTTP API, with the contracts' traits on top.
@@ -20,6 +21,7 @@
 pub mod arguments;
 pub mod cargo;
 pub mod cells;
+pub mod certificates;
 pub mod commands;
 pub mod entry_log;
 pub mod http;

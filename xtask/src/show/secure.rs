@@ -11,7 +11,7 @@ pub(super) const TOPIC: Topic = Topic {
     items: &[
         Item {
             name: "permissions",
-            shows: "every route, operation and condition, alone and combined, sent by everyone who must not and by who may; seven holes that other servers had are found",
+            shows: "every route, operation and condition, alone and combined, sent by everyone who must not and by who may, plain and over TLS; seven holes that other servers had are found",
             work: Work::Programs(&[Program { cargo: SIM, full: "permissions", small: "permissions --small" }]),
             judge: Judge::Correctness,
         },
@@ -30,6 +30,32 @@ pub(super) const TOPIC: Topic = Topic {
                 small: "revocations --times 10",
             }]),
             judge: Judge::Speed,
+        },
+        Item {
+            name: "rotations",
+            shows: "certificates that are replaced under load, in every way, fail no request and are soon in use; pairs that cannot be used are refused",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "rotations --times 100 --rate 2000",
+                small: "rotations --times 7 --rate 500",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "handshakes",
+            shows: "broken handshakes of every kind each name their cause, in the metric and in the log",
+            work: Work::Programs(&[Program {
+                cargo: SIM,
+                full: "handshakes --rounds 20",
+                small: "handshakes --rounds 1",
+            }]),
+            judge: Judge::Correctness,
+        },
+        Item {
+            name: "scanners",
+            shows: "sslscan and testssl.sh find nothing of severity LOW or above",
+            work: Work::Programs(&[Program { cargo: SIM, full: "scanners", small: "scanners --short" }]),
+            judge: Judge::Correctness,
         },
         Item {
             name: "audit",

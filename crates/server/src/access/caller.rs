@@ -8,7 +8,7 @@ use contract::access::{Area, Grant, Identity, Need, Principal, Token, Verb};
 use statehouse::{Sender, Shown, Statehouse};
 
 use crate::problem::Problem;
-use crate::transport::{ClientCertificate, Peer};
+use crate::transport::{ClientCertificate, Peer, UNMAPPED_USER};
 
 /// Who sends a request.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub(crate) enum Stranger {
     ExpiredCertificate { not_after_us: u64 },
     /// A user of this machine that is no principal.
     User(u32),
+    /// A user of this machine that the system does not name.
+    UnmappedUser,
 }
 
 /// Whether a server asks who sends a request.
@@ -87,6 +89,7 @@ impl Caller {
         match peer {
             Peer::Tcp | Peer::Tls(None) => Ok(Self::Unknown(Stranger::Silent)),
             Peer::Tls(Some(certificate)) => Self::of_certificate(certificate, house),
+            Peer::User(UNMAPPED_USER) => Ok(Self::Unknown(Stranger::UnmappedUser)),
             Peer::User(user) => {
                 let known = house.principals().known_as(&Identity::User(*user)).map_err(Problem::from)?;
                 Ok(match known {

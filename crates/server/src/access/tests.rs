@@ -17,7 +17,7 @@ use crate::Server;
 use crate::http::head::{Head, PathNames};
 use crate::http::table::{Found, find};
 use crate::problem::Problem;
-use crate::transport::{ClientCertificate, Peer};
+use crate::transport::{ClientCertificate, Peer, UNMAPPED_USER};
 
 /// A server with one principal.
 struct Asked {
@@ -287,6 +287,9 @@ fn a_certificate_shows_exactly_one_principal_until_it_expires() {
     assert_eq!(stranger(caller(&asked, &Peer::Tcp)), Stranger::Silent);
     assert!(caller(&asked, &Peer::User(7)).is("two"));
     assert_eq!(stranger(caller(&asked, &Peer::User(8))), Stranger::User(8));
+    let nobody = Principal::new("nobody").known_as(Identity::User(UNMAPPED_USER));
+    asked.server.house.principals().set(&nobody).expect("a principal");
+    assert_eq!(stranger(caller(&asked, &Peer::User(UNMAPPED_USER))), Stranger::UnmappedUser, "it is everybody's");
 }
 
 #[tokio::test]

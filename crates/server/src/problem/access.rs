@@ -33,6 +33,10 @@ impl Problem {
                 "user {user} of this machine is no principal; add it with statehouse principal set NAME --identity uid:{user}, or \
                  send a token"
             )),
+            Stranger::UnmappedUser => Self::unauthenticated(
+                "the system does not tell the server which user of this machine sends this; send a token, or run the server without a user \
+                 namespace of its own (PrivateUsers= of its unit)",
+            ),
         }
     }
 

@@ -14,5 +14,5 @@ mod unix_socket;
 
 pub(crate) use listeners::Arrived;
 pub use listeners::{Exposure, Listeners};
-pub(crate) use peer::{ClientCertificate, Peer};
+pub(crate) use peer::{ClientCertificate, Peer, UNMAPPED_USER};
 pub(crate) use socket::{MeteredTcp, Socket};

@@ -4,6 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use contract::access::Identity;
 
+/// What the system tells of every user that the server's user namespace does not map, all of them alike: under `PrivateUsers=` of
+/// systemd, that is everybody but root and the server itself. Nobody can be known by it.
+pub(crate) const UNMAPPED_USER: u32 = 65_534;
+
 /// How a connection came, and who is at its other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {

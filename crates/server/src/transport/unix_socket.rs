@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixListener;
 
 use crate::serving::ServeError;
@@ -16,6 +17,9 @@ const MODE: u32 = 0o660;
 
 /// Added to the name of a socket that cannot be connected to yet.
 const NEW: &str = ".new";
+
+/// Connections that wait to be accepted; as many as Tokio lets wait.
+const BACKLOG: i32 = 1_024;
 
 /// A listener, and its file, which is removed when this is dropped.
 #[derive(Debug)]
@@ -38,9 +42,8 @@ impl UnixSocket {
             // Left behind by a start that was interrupted.
             fs::remove_file(&new).map_err(failed)?;
         }
-        let listener = UnixListener::bind(&new).map_err(failed)?;
-        let placed = fs::set_permissions(&new, Permissions::from_mode(MODE)).and_then(|()| fs::rename(&new, path));
-        placed.map_err(|error| {
+        let listener = listen(&new).and_then(|listener| fs::rename(&new, path).map(|()| listener));
+        let listener = listener.map_err(|error| {
             let _ = fs::remove_file(&new);
             failed(error)
         })?;
@@ -63,6 +66,16 @@ impl Drop for UnixSocket {
     }
 }
 
+/// Listens on a new socket, which has its mode before anybody can connect.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    fs::set_permissions(path, Permissions::from_mode(MODE))?;
+    socket.listen(BACKLOG)?;
+    UnixListener::from_std(socket.into())
+}
+
 /// Refuses a path where something else is. A socket that its server has left behind may be replaced.
 fn remove_stale(path: &Path) -> Result<(), ServeError> {
     let failed = |error: io::Error| ServeError::Socket { path: path.to_owned(), error };
@@ -72,11 +85,19 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
         Ok(found) if !found.file_type().is_socket() => return Err(ServeError::NoSocket(path.to_owned())),
         Ok(_) => {}
     }
-    // The system answers at once, whether or not somebody listens.
-    match std::os::unix::net::UnixStream::connect(path) {
+    match try_connecting(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(_) => Err(ServeError::SocketInUse(path.to_owned())),
+        // Whoever listens there has more waiting connections than it accepts.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(ServeError::SocketInUse(path.to_owned())),
+        Ok(()) => Err(ServeError::SocketInUse(path.to_owned())),
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Says at once whether somebody listens, even if nobody is accepted there any more.
+fn try_connecting(path: &Path) -> io::Result<()> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&SockAddr::unix(path)?)
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
@@ -11,8 +12,8 @@ use serde_json::Value as JsonValue;
 use statehouse::Options;
 use statehouse_server::limits::ServerLimits;
 use statehouse_server::{Listeners, Server, Tls, TlsFiles};
+use testkit::certificates::{Authority, Pair, connect};
 
-use crate::certificates::{Authority, Pair, connect};
 use crate::running::Running;
 
 /// The server, and the authority of its certificate, which also signs for clients.
@@ -21,6 +22,12 @@ pub struct OverTls {
     pub authority: Authority,
     pub tls: Arc<Tls>,
     pub pair: Pair,
+}
+
+/// The files of a server with this pair.
+pub fn files(pair: &Pair, client_ca: Option<&Path>) -> TlsFiles {
+    let client_ca = client_ca.map(Path::to_owned);
+    TlsFiles { certificate: pair.certificate.clone(), key: pair.key.clone(), client_ca }
 }
 
 /// An answer.
@@ -60,19 +67,19 @@ pub fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
 
 impl OverTls {
     pub fn start(server: impl FnOnce(Server) -> Server) -> Self {
-        Self::start_with(false, |pair, _| pair.files(None), server)
+        Self::start_with(false, |pair, _| files(pair, None), server)
     }
 
     /// One that asks for client certificates.
     pub fn asking(server: impl FnOnce(Server) -> Server) -> Self {
-        Self::start_with(false, |pair, authority| pair.files(Some(&authority.file())), server)
+        Self::start_with(false, |pair, authority| files(pair, Some(&authority.file())), server)
     }
 
     /// One with other limits, and a time that only the test moves.
     pub fn held(limit: impl FnOnce(&mut ServerLimits)) -> Self {
         let mut limits = ServerLimits::default();
         limit(&mut limits);
-        Self::start_with(true, |pair, _| pair.files(None), |server| server.limited(limits))
+        Self::start_with(true, |pair, _| files(pair, None), |server| server.limited(limits))
     }
 
     pub fn start_with(

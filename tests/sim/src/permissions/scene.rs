@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use contract::access::{Area, Verb};
 use serde_json::{Value as JsonValue, json};
-use server::Server;
+use server::{Server, Tls, TlsFiles};
 use statehouse::access::{Grant, Principal};
 use statehouse::keyed::Checkpoints;
 use statehouse::publish::MemoryBroker;
 use statehouse::{Clock, Options, Statehouse, SystemClock};
+use testkit::certificates::{Authority, Pair};
 use testkit::http::{Client, Request, Response};
 use tokio::runtime::Runtime;
 
@@ -18,6 +19,13 @@ use super::Cells;
 use super::needed::{Case, For, Needed, OTHER_SPACE, Right, SPACE};
 use crate::directories::fast_directory;
 use crate::http::TallyMachine;
+
+/// What requests come over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Plain,
+    Tls,
+}
 
 /// How a request is sent besides plainly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,10 +142,12 @@ struct Served {
     _runtime: Runtime,
     _house: Statehouse,
     _directory: tempfile::TempDir,
+    /// With the files of the certificate.
+    _authority: Authority,
 }
 
 impl Scene {
-    pub(super) fn start() -> Self {
+    pub(super) fn start(over: Over) -> Self {
         let directory = fast_directory().expect("a directory");
         let clock = Arc::new(LaterClock::default());
         let options = Options::default().machine(TallyMachine).publish_to(Arc::new(MemoryBroker::default()));
@@ -151,7 +161,17 @@ impl Scene {
         clock.by_us.store(u64::try_from(MINUTE.as_micros()).expect("short") + 1, Ordering::SeqCst);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
         let listener = runtime.block_on(server::listen(([127, 0, 0, 1], 0).into())).expect("a port");
-        let client = Client::to(listener.local_addr().expect("an address"));
+        let address = listener.local_addr().expect("an address");
+        let authority = Authority::new("permissions");
+        let (listener, client) = match over {
+            Over::Plain => (listener, Client::to(address)),
+            Over::Tls => {
+                let Pair { certificate, key } = authority.server("server");
+                let tls = Tls::open(TlsFiles { certificate, key, client_ca: Some(authority.file()) }).expect("a pair");
+                let files = client::tls::TlsFiles::default().ca_file(authority.file());
+                (listener.over_tls(Arc::new(tls)), Client::over_tls(address, files))
+            }
+        };
         let checkpoints = directory.path().join("checkpoints");
         let place = Checkpoints::open(checkpoints.to_str().expect("text")).expect("a place for checkpoints");
         let served = Server::new(house.clone()).hosting::<TallyMachine>().keeping_checkpoints(place);
@@ -166,7 +186,7 @@ impl Scene {
         });
         let strangers = Strangers::new(&root, expired);
         let session = open_session(&root.client, &right.token);
-        let _served = Served { _runtime: runtime, _house: house, _directory: directory };
+        let _served = Served { _runtime: runtime, _house: house, _directory: directory, _authority: authority };
         Self { root, strangers, right, wrong, session, cells: Cells::default(), things: 0, _served }
     }
 

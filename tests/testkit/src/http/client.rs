@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use client::ClientOptions;
+use client::tls::TlsFiles;
 use client::transport::{AnswerBody, Transport};
 use http_body_util::BodyExt;
 use tokio::runtime::Runtime;
@@ -43,7 +44,12 @@ pub struct Client {
 impl Client {
     /// A client that records in `called` which routes it calls.
     pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
-        Self { transport: NotingTransport::new(address, called) }
+        Self { transport: NotingTransport::new(address, None, called) }
+    }
+
+    /// A client of a server that speaks TLS.
+    pub fn over_tls(address: SocketAddr, files: TlsFiles) -> Self {
+        Self { transport: NotingTransport::new(address, Some(files), Arc::default()) }
     }
 
     /// A client that shares nothing with others.

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use client::tls::TlsFiles;
 use client::transport::{Answering, HttpTransport, Transport};
 use hyper::Request;
 use hyper::body::Bytes;
@@ -18,6 +19,8 @@ pub struct NotingTransport {
 
 struct Shared {
     server: Mutex<Server>,
+    /// For a server that speaks TLS.
+    tls: Option<TlsFiles>,
     called: Arc<Called>,
 }
 
@@ -28,21 +31,25 @@ struct Server {
 }
 
 impl Server {
-    fn at(address: SocketAddr) -> Self {
-        let transport = HttpTransport::new(&format!("http://{address}")).expect("an address is a host and a port");
-        Self { address, transport: Arc::new(transport) }
+    fn at(address: SocketAddr, tls: Option<&TlsFiles>) -> Self {
+        let transport = match tls {
+            None => HttpTransport::new(&format!("http://{address}")),
+            Some(files) => HttpTransport::with_tls(&format!("https://{address}"), files),
+        };
+        Self { address, transport: Arc::new(transport.expect("an address, and files that can be used")) }
     }
 }
 
 impl NotingTransport {
-    /// A transport that records in `called` which routes are called.
-    pub fn new(address: SocketAddr, called: Arc<Called>) -> Self {
-        Self { shared: Arc::new(Shared { server: Mutex::new(Server::at(address)), called }) }
+    /// A transport that records in `called` which routes are called, over TLS if there are files for it.
+    pub fn new(address: SocketAddr, tls: Option<TlsFiles>, called: Arc<Called>) -> Self {
+        let server = Mutex::new(Server::at(address, tls.as_ref()));
+        Self { shared: Arc::new(Shared { server, tls, called }) }
     }
 
     /// Moves to a restarted server. Old connections are not used again.
     pub fn moved_to(&self, address: SocketAddr) {
-        *self.shared.server.lock().expect("no panic") = Server::at(address);
+        *self.shared.server.lock().expect("no panic") = Server::at(address, self.shared.tls.as_ref());
     }
 
     /// The server's address.
@@ -68,5 +75,9 @@ impl Transport for NotingTransport {
 
     fn named(&self) -> String {
         self.server().transport.named()
+    }
+
+    fn is_private(&self) -> bool {
+        self.server().transport.is_private()
     }
 }

@@ -50,6 +50,7 @@ causes! {
     ServerUnknownCa = "server_unknown_ca", "the client does not know the authority of this server's certificate";
     ServerCertificateRefused = "server_certificate_refused", "the client refuses this server's certificate";
     ClientUnknownCa = "client_unknown_ca", "the certificate of the client is of an authority that is not in tls_client_ca";
+    ClientKeyWrong = "client_key_wrong", "the client does not have the key of the certificate that it shows";
     ClientCertificateExpired = "client_certificate_expired", "the certificate of the client has expired";
     ClientCertificateEarly = "client_certificate_early", "the certificate of the client is not valid yet";
     ClientCertificateInvalid = "client_certificate_invalid", "the certificate of the client cannot be used";
@@ -114,8 +115,9 @@ impl Cause {
         match error {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::ClientCertificateExpired,
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Self::ClientCertificateEarly,
-            // A signature that does not fit is that of another authority with the same name.
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => Self::ClientUnknownCa,
+            CertificateError::UnknownIssuer => Self::ClientUnknownCa,
+            // Of the handshake: `client_verifier` calls that of an authority otherwise.
+            CertificateError::BadSignature => Self::ClientKeyWrong,
             _ => Self::ClientCertificateInvalid,
         }
     }

@@ -11,8 +11,9 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{Error, RootCertStore, ServerConfig};
+use rustls::{Error, InconsistentKeys, RootCertStore, ServerConfig};
 
+use super::client_verifier::ClientVerifier;
 use super::{names, provider, shown};
 use crate::dates::wall_now;
 
@@ -70,10 +71,16 @@ impl TlsFiles {
     /// Reads and checks the files.
     pub(super) fn load(&self) -> Result<Loaded, TlsError> {
         let chain = certificates(&self.certificate)?;
-        let not_after = check_validity(&self.certificate, &chain)?;
+        let not_after = check_chain(&self.certificate, &chain)?;
         let key = private_key(&self.key)?;
         let provider = provider();
-        let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| self.unusable(&error))?;
+        let key = provider.key_provider.load_private_key(key).map_err(|error| self.unusable(&error))?;
+        let certified = CertifiedKey::new(chain, key);
+        match certified.keys_match() {
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(_) if place_of_key(&certified).is_some() => return Err(self.in_wrong_order()),
+            Err(error) => return Err(self.unusable(&error)),
+        }
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(|error| self.unusable(&error))?;
@@ -82,10 +89,10 @@ impl TlsFiles {
             Some(file) => {
                 let roots = Arc::new(authorities(file)?);
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).allow_unauthenticated();
-                let verifier = verifier.build();
-                builder.with_client_cert_verifier(verifier.map_err(|error| {
+                let verifier = verifier.build().map_err(|error| {
                     TlsError::new(file, error.to_string(), "put at least one certificate of an authority into it")
-                })?)
+                })?;
+                builder.with_client_cert_verifier(Arc::new(ClientVerifier(verifier)))
             }
         };
         let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
@@ -95,6 +102,17 @@ impl TlsFiles {
         config.send_tls13_tickets = 0;
         config.max_early_data_size = 0;
         Ok(Loaded { config: Arc::new(config), not_after })
+    }
+
+    fn in_wrong_order(&self) -> TlsError {
+        TlsError::new(
+            &self.certificate,
+            format!(
+                "its certificates are in the wrong order: the first one is not that of the key in {}",
+                self.key.display()
+            ),
+            "put the certificate of the server first, and those between it and its authority behind it",
+        )
     }
 
     /// The certificate and the key were both read, and do not work.
@@ -145,7 +163,9 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     const NEXT: &str = "put one private key in PEM into it, not encrypted";
     let text = read(file)?;
-    if text.windows(b"BEGIN ENCRYPTED".len()).any(|window| window == b"BEGIN ENCRYPTED") {
+    let has = |sign: &[u8]| text.windows(sign.len()).any(|window| window == sign);
+    // As PKCS #8 has it, and as OpenSSL wrote it before.
+    if has(b"BEGIN ENCRYPTED") || has(b"Proc-Type: 4,ENCRYPTED") {
         return Err(TlsError::new(file, "its key is encrypted, and nobody is there to enter a password", NEXT));
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
@@ -166,10 +186,30 @@ fn said(error: &PemError) -> &'static str {
     }
 }
 
-/// Refuses a certificate that no client would accept now. Returns until when it is valid.
-fn check_validity(file: &Path, chain: &[CertificateDer<'_>]) -> Result<SystemTime, TlsError> {
-    let unreadable = || TlsError::new(file, "what is marked as a certificate in it is none", "have another one made");
-    let (not_before, not_after) = chain.first().and_then(names::validity).ok_or_else(unreadable)?;
+/// Where in a chain the certificate of its key is.
+fn place_of_key(certified: &CertifiedKey) -> Option<usize> {
+    let alone =
+        |certificate: &CertificateDer<'static>| CertifiedKey::new(vec![certificate.clone()], certified.key.clone());
+    certified.cert.iter().position(|certificate| alone(certificate).keys_match().is_ok())
+}
+
+/// Refuses a chain that no client would accept now. Returns until when its first certificate is valid.
+fn check_chain(file: &Path, chain: &[CertificateDer<'_>]) -> Result<SystemTime, TlsError> {
+    const ANOTHER: &str = "have another one made";
+    for (place, certificate) in chain.iter().enumerate() {
+        match names::check_readable(certificate) {
+            Ok(()) => {}
+            // Old authorities have such certificates, and nobody needs them here.
+            Err(webpki::Error::UnsupportedCertVersion) if place > 0 => {}
+            Err(error) => {
+                let wrong = format!("what is marked as a certificate in it, number {}, is none: {error}", place + 1);
+                return Err(TlsError::new(file, wrong, "have another one made, of X.509 version 3"));
+            }
+        }
+    }
+    let unreadable = || TlsError::new(file, "the time for which its certificate is valid cannot be read", ANOTHER);
+    let first = chain.first().ok_or_else(unreadable)?;
+    let (not_before, not_after) = names::validity(first).ok_or_else(unreadable)?;
     let now = wall_now();
     if now < not_before {
         let wrong = format!("its certificate is not valid before {}, and it is {} here", shown(not_before), shown(now));
@@ -177,7 +217,11 @@ fn check_validity(file: &Path, chain: &[CertificateDer<'_>]) -> Result<SystemTim
     }
     if now > not_after {
         let wrong = format!("its certificate has expired at {}, and it is {} here", shown(not_after), shown(now));
-        return Err(TlsError::new(file, wrong, "have another one made"));
+        return Err(TlsError::new(file, wrong, ANOTHER));
+    }
+    if !names::is_for_servers(first, not_after) {
+        let next = "have one made for servers, with the extended key usage serverAuth";
+        return Err(TlsError::new(file, "its certificate is for other uses than those of a server", next));
     }
     Ok(not_after)
 }

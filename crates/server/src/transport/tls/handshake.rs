@@ -20,6 +20,9 @@ use crate::transport::{Arrived, MeteredTcp, Peer, Socket};
 /// The first byte of every TLS connection: a record of a handshake.
 const HANDSHAKE_RECORD: u8 = 22;
 
+/// As many as the longest method has, and the space behind it.
+const FIRST_BYTES: usize = 8;
+
 /// How many bytes TLS holds for a client that is slow to read, besides what the system does.
 const UNSENT_BYTES_MAX: usize = 16 << 10;
 
@@ -67,13 +70,13 @@ struct Handshake<'server> {
 
 impl Handshake<'_> {
     async fn shake(self, stream: TcpStream) -> Result<(Socket, Peer), Refused> {
-        let mut first = [0];
+        let mut first = [0; FIRST_BYTES];
         let peeked = timeout_at(self.deadline, stream.peek(&mut first)).await;
         match peeked {
             Err(_) => return Err(self.failed(Cause::TimedOut, None, Refused::Gone)),
             Ok(Err(error)) => return Err(self.failed(Cause::of(&error), Some(&error), Refused::Gone)),
             Ok(Ok(0)) => return Err(self.failed(Cause::Closed, None, Refused::Gone)),
-            Ok(Ok(_)) if first[0].is_ascii_uppercase() => {
+            Ok(Ok(bytes)) if begins_request(&first[..bytes]) => {
                 return Err(self.failed(Cause::PlainHttp, None, Refused::PlainHttp(stream)));
             }
             Ok(Ok(_)) if first[0] != HANDSHAKE_RECORD => {
@@ -113,5 +116,26 @@ impl Handshake<'_> {
     fn failed(&self, cause: Cause, error: Option<&io::Error>, refused: Refused) -> Refused {
         self.tls.failures().note(cause, self.from, error);
         refused
+    }
+}
+
+/// Whether these are the first bytes of a request: of its method, which is in capitals and ends with a space.
+fn begins_request(first: &[u8]) -> bool {
+    let mut method = first.split(|byte| *byte == b' ').next().unwrap_or_default().iter();
+    first.first().is_some_and(u8::is_ascii_uppercase) && method.all(u8::is_ascii_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_begins_with_a_method() {
+        for request in ["G", "GET / HT", "OPTIONS ", "PROPPATC"] {
+            assert!(begins_request(request.as_bytes()), "{request}");
+        }
+        for other in ["", " GET", "get / ht", "SSH-2.0-", "\u{16}\u{3}\u{1}", "220 mail"] {
+            assert!(!begins_request(other.as_bytes()), "{other}");
+        }
     }
 }

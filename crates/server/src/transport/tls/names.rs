@@ -9,6 +9,21 @@ use webpki::{EndEntityCert, Error, KeyUsage};
 
 use crate::transport::ClientCertificate;
 
+/// Refuses what is no certificate.
+pub(super) fn check_readable(certificate: &CertificateDer<'_>) -> Result<(), Error> {
+    EndEntityCert::try_from(certificate).map(drop)
+}
+
+/// Whether a certificate says that it is for servers, or does not say what it is for. It is asked at a time when it is valid, which is
+/// compared before.
+pub(super) fn is_for_servers(certificate: &CertificateDer<'_>, at: SystemTime) -> bool {
+    let at = UnixTime::since_unix_epoch(at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+    let Ok(certificate) = EndEntityCert::try_from(certificate) else { return false };
+    // Nobody has signed it here, so it is refused in any case.
+    let refused = certificate.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None).map(drop);
+    !matches!(refused, Err(Error::RequiredEkuNotFoundContext(_) | Error::EmptyEkuExtension))
+}
+
 /// From when to when a certificate is valid; none if it is no certificate.
 ///
 /// The library tells these times only when it refuses a certificate because of them, and compares them before anything else: so it is
@@ -28,13 +43,14 @@ pub(super) fn validity(certificate: &CertificateDer<'_>) -> Option<(SystemTime, 
     Some((at(not_before)?, at(not_after.as_secs())?))
 }
 
-/// What matters of the certificate of a client that a handshake has verified.
+/// What matters of the certificate of a client that a handshake has verified. None if it cannot be used: it has more URIs than a
+/// principal can have, and of which of them a sender is known must not depend on those that are looked at.
 pub(super) fn of_client(certificate: &CertificateDer<'_>) -> Option<ClientCertificate> {
     let (_, not_after) = validity(certificate)?;
     let parsed = EndEntityCert::try_from(certificate).ok()?;
-    // Two that match are refused, so no more need to be kept than a principal can have.
-    let uris = parsed.valid_uri_names().take(IDENTITIES_MAX + 1).map(|uri| Identity::Uri(uri.to_owned())).collect();
-    Some(ClientCertificate { uris, not_after })
+    let uris = parsed.valid_uri_names().take(IDENTITIES_MAX + 1).map(|uri| Identity::Uri(uri.to_owned()));
+    let uris: Vec<_> = uris.collect();
+    (uris.len() <= IDENTITIES_MAX).then_some(ClientCertificate { uris, not_after })
 }
 
 #[cfg(test)]
@@ -65,11 +81,18 @@ mod tests {
     #[test]
     fn the_uris_of_a_client_are_read_and_nothing_else() {
         let uri = |uri: &str| SanType::URI(uri.try_into().expect("ASCII"));
-        let made = made(|params| {
+        let two = made(|params| {
             params.subject_alt_names.extend([uri("spiffe://example.org/a"), uri("spiffe://example.org/b")]);
         });
-        let found = of_client(&made).expect("a certificate");
+        let found = of_client(&two).expect("a certificate");
         let expected = ["spiffe://example.org/a", "spiffe://example.org/b"];
         assert_eq!(found.uris, expected.map(|uri| Identity::Uri(uri.to_owned())));
+        let with = |count: usize| {
+            made(|params| {
+                params.subject_alt_names.extend((0..count).map(|number| uri(&format!("a:{number}"))));
+            })
+        };
+        assert_eq!(of_client(&with(IDENTITIES_MAX)).map(|found| found.uris.len()), Some(IDENTITIES_MAX));
+        assert_eq!(of_client(&with(IDENTITIES_MAX + 1)), None, "one of the others could be known, too");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, date_time_ymd};
 
 use super::*;
 
@@ -64,6 +64,39 @@ fn a_key_is_that_of_the_certificate() {
 }
 
 #[test]
+fn a_chain_begins_with_the_certificate_of_the_key_and_has_nothing_else_in_it() {
+    let (server, between) = (pair(|_| {}), pair(|_| {}));
+    let text = |pair: &Pair| fs::read_to_string(&pair.files.certificate).expect("a certificate");
+    let chain = |parts: &[&str]| {
+        let file = server.folder.path().join("chain.pem");
+        fs::write(&file, parts.concat()).expect("written");
+        TlsFiles { certificate: file, ..server.files.clone() }
+    };
+    let (first, second) = (text(&server), text(&between));
+    chain(&[&first, &second]).load().expect("a chain");
+    let swapped = chain(&[&second, &first]);
+    let said = wrong(&swapped, &swapped.certificate);
+    assert!(said.starts_with("its certificates are in the wrong order: "), "{said}");
+    let broken = chain(&[&first, "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"]);
+    let said = wrong(&broken, &broken.certificate);
+    assert!(said.starts_with("what is marked as a certificate in it, number 2, is none: "), "{said}");
+}
+
+#[test]
+fn a_certificate_for_clients_only_is_refused() {
+    let only = |usages: &[ExtendedKeyUsagePurpose]| pair(|params| params.extended_key_usages = usages.to_vec());
+    let client = only(&[ExtendedKeyUsagePurpose::ClientAuth]);
+    let said = wrong(&client.files, &client.files.certificate);
+    assert!(said.starts_with("its certificate is for other uses than those of a server; "), "{said}");
+    for usages in [
+        &[ExtendedKeyUsagePurpose::ServerAuth][..],
+        &[ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth],
+    ] {
+        only(usages).files.load().expect("it is for servers");
+    }
+}
+
+#[test]
 fn what_does_not_parse_is_named_and_not_repeated() {
     let pair = pair(|_| {});
     let secret = fs::read_to_string(&pair.files.key).expect("a key");
@@ -96,6 +129,12 @@ fn what_does_not_parse_is_named_and_not_repeated() {
         (key("-----BEGIN PRIVATE KEY-----\nMAA=\n-----END PRIVATE KEY-----\n"), "it has a key that cannot be used"),
         (
             key("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n"),
+            "its key is encrypted",
+        ),
+        (
+            key(
+                "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMAA=\n-----END EC PRIVATE KEY-----\n",
+            ),
             "its key is encrypted",
         ),
     ];

@@ -1,17 +1,20 @@
-//! An authority, what it signs, and clients and servers that use it.
+//! An authority of certificates, what it signs, and clients over TLS.
+//!
+//! Touches: files in a temporary folder. Keeps: every certificate and its key are in files, as servers and clients read them.
 
-#![allow(dead_code, reason = "each file of tests uses a part of it")]
-
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
-use statehouse_server::TlsFiles;
 use tempfile::TempDir;
+
+/// The longest wait of a client for bytes.
+const READ_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// An authority, and the folder for what it signs.
 pub struct Authority {
@@ -20,13 +23,16 @@ pub struct Authority {
 }
 
 /// A certificate and its key, in files.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Pair {
+    /// The certificate, in PEM.
     pub certificate: PathBuf,
+    /// Its private key.
     pub key: PathBuf,
 }
 
 impl Authority {
+    /// A new authority of this name.
     pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -37,17 +43,21 @@ impl Authority {
         Self { issuer, folder }
     }
 
+    /// The file of its certificate.
     pub fn file(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
     /// Signs a certificate, and writes it and its key over what is there.
     pub fn sign(&self, name: &str, with: impl FnOnce(&mut CertificateParams)) -> Pair {
+        self.sign_for(name, &KeyPair::generate().expect("a key"), with)
+    }
+
+    fn sign_for(&self, name: &str, key: &KeyPair, with: impl FnOnce(&mut CertificateParams)) -> Pair {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         with(&mut params);
-        let key = KeyPair::generate().expect("a key");
-        let made = params.signed_by(&key, &self.issuer).expect("a certificate");
+        let made = params.signed_by(key, &self.issuer).expect("a certificate");
         let file = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
         let pair = Pair { certificate: file("pem"), key: file("key") };
         std::fs::write(&pair.certificate, made.pem()).expect("written");
@@ -57,7 +67,12 @@ impl Authority {
 
     /// A certificate of a server on this machine.
     pub fn server(&self, name: &str) -> Pair {
-        self.sign(name, |params| {
+        self.server_with(name, &KeyPair::generate().expect("a key"))
+    }
+
+    /// The same with a key of any kind.
+    pub fn server_with(&self, name: &str, key: &KeyPair) -> Pair {
+        self.sign_for(name, key, |params| {
             params.subject_alt_names = vec![
                 SanType::DnsName("localhost".try_into().expect("ASCII")),
                 SanType::IpAddress([127, 0, 0, 1].into()),
@@ -84,13 +99,6 @@ impl Authority {
     }
 }
 
-impl Pair {
-    pub fn files(&self, client_ca: Option<&Path>) -> TlsFiles {
-        let client_ca = client_ca.map(Path::to_owned);
-        TlsFiles { certificate: self.certificate.clone(), key: self.key.clone(), client_ca }
-    }
-}
-
 /// A client that trusts these authorities.
 pub fn config(
     roots: RootCertStore,
@@ -111,10 +119,10 @@ pub fn config(
 }
 
 /// A connection over TLS; the handshake comes with the first bytes.
-pub fn connect(address: SocketAddr, config: ClientConfig) -> StreamOwned<ClientConnection, std::net::TcpStream> {
+pub fn connect(address: SocketAddr, config: ClientConfig) -> StreamOwned<ClientConnection, TcpStream> {
     let name = ServerName::try_from("localhost").expect("a name");
     let connection = ClientConnection::new(Arc::new(config), name).expect("a client");
-    let stream = std::net::TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a timeout");
+    let stream = TcpStream::connect(address).expect("a connection");
+    stream.set_read_timeout(Some(READ_TIME_MAX)).expect("a timeout");
     StreamOwned::new(connection, stream)
 }
